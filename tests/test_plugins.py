@@ -82,9 +82,9 @@ def test_a_name_that_two_packages_declare(installed, capsys):
 
 def test_an_unknown_method():
     tables = small_tables(n_models=8, n_units=2, n_families=4)
-    with pytest.raises(cp.InputError, match="'one-modle'. Did you mean"):
+    with pytest.raises(cp.InputError, match="'saliense'. Did you mean"):
         cp.fit(
             tables.features,
             tables.accuracies,
             tables.families,
-            method='one-modle')
+            method='saliense')

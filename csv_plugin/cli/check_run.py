@@ -12,8 +12,8 @@ from operator import attrgetter
 from csv_plugin.cli.arguments import print_next
 from csv_plugin.cli.options import add_shared, bar
 from csv_plugin.core.formatting import shortened
+from csv_plugin.core.text_tables import text_table, wrapped
 from csv_plugin.io.runs.run_plan import Gap, is_texts, newest_config, run_gaps
-from csv_plugin.report.screen import text_table, wrapped
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

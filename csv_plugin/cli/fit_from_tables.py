@@ -17,12 +17,13 @@ from csv_plugin.cli.options import (SPLITS, TABLES, add_shared, check_splits,
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.study import Study, leave_families_out, split_study
+from csv_plugin.core.text_tables import wrapped
 from csv_plugin.io.files import file_set
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import save_predictor
-from csv_plugin.report.leaderboards import as_text, write_markdown
+from csv_plugin.report.leaderboard_tables import as_text, write_markdown
 from csv_plugin.report.notes import family_notes, outlier_notes, shortage_notes
-from csv_plugin.report.screen import full_width, wrapped
+from csv_plugin.report.screen import full_width
 from csv_plugin.report.study_tables import (leaderboard, summary,
                                             write_predictions, write_report)
 
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace) -> None:
         write_markdown(args.out / 'leaderboard.md', board)
         write_report(args.out / 'report.md', study, title, args.command)
         save_predictor(study.predictor, predictor)
-    if board.predictions.has_real():
+    if board.predictions.has_observed():
         print(summary(study, title, args.wide))
     else:
         notes = wrapped(outlier_notes(study.predictor))
@@ -82,7 +83,7 @@ def _study(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
 
 def _unpredicted(study: Study, scores: str) -> list[str]:
     """Warnings of scores that cannot be predicted from other families."""
-    known = ~np.isnan(study.predictions.real)
+    known = ~np.isnan(study.predictions.observed)
     gaps = known & np.isnan(study.predictions.values[:, :, 0])
     if known.any() and gaps[known].all():
         raise InputError(

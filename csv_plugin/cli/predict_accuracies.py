@@ -24,6 +24,7 @@ from csv_plugin.core.model_losses import TokenLossDump, mixed_engines
 from csv_plugin.core.predicting import ModelColumns, collect_features
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.text_tables import wrapped
 from csv_plugin.io.files import check_target
 from csv_plugin.io.known_accuracies import read_known
 from csv_plugin.io.model_tables import read_loss_features
@@ -31,11 +32,11 @@ from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import find_dumps
 from csv_plugin.io.tables import check_names_in, read_models
 from csv_plugin.io.text_sets import read_texts
-from csv_plugin.report.leaderboards import (Leaderboard, as_text,
-                                            predict_columns, write_leaderboard)
+from csv_plugin.report.leaderboard_tables import as_text, write_leaderboard
+from csv_plugin.report.leaderboards import Leaderboard, predict_columns
 from csv_plugin.report.notes import DIFFERENCES
 from csv_plugin.report.overview import overview
-from csv_plugin.report.screen import shown_path, terminal_width, wrapped
+from csv_plugin.report.screen import shown_path, terminal_width
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,13 +82,13 @@ def run(args: argparse.Namespace) -> None:
     else:
         tables, remarks = _of_dumps(predictor, args.places)
     families = _families(args.models, tables) if args.models else None
-    real: dict[tuple[str, str], float | Missing] = {}
+    observed: dict[tuple[str, str], float | Missing] = {}
     known: Optional[AccuracyTable] = None
     if args.known:
         known, notes = read_known(args.known, tables, predictor.names)
         for m, b in np.argwhere(~np.isnan(known.values)):
             cell = known.models[m], known.benchmarks[b]
-            real[cell] = known.values[m, b].item()
+            observed[cell] = known.values[m, b].item()
         remarks += notes
     names = {model: model for model in tables}
     columns = {label: tables}
@@ -98,7 +99,7 @@ def run(args: argparse.Namespace) -> None:
         names,
         predictors,
         files,
-        real,
+        observed,
         remarks,
         known,
         families=families)

@@ -14,7 +14,7 @@ from pathlib import Path
 from csv_plugin.cli.arguments import print_end, print_warnings
 from csv_plugin.cli.options import add_option, add_shared, bar, predictor_file
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.predictions import REAL, UNKNOWN_BENCHMARK
+from csv_plugin.core.predictions import OBSERVED, UNKNOWN_BENCHMARK
 from csv_plugin.io.files import check_target
 from csv_plugin.report.notes import reasons
 
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> None:
     predictions = page.board.predictions
     missing = {}
     for cell, reason in predictions.missing.items():
-        if cell[2] != REAL and reason != UNKNOWN_BENCHMARK:
+        if cell[2] != OBSERVED and reason != UNKNOWN_BENCHMARK:
             missing[cell] = reason
     print_warnings([*reasons(replace(predictions, missing=missing))])
     write_page(out, page)

@@ -1,4 +1,4 @@
-"""Run the demonstration: real and predicted accuracies of seven small models.
+"""Run the demonstration: accuracies of seven small models and predictions.
 
     salience demo
 

@@ -20,7 +20,7 @@ from csv_plugin.cli.options import (LOADING, add_choice, add_flag, add_option,
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import TextLosses
 from csv_plugin.core.model_losses import mixed_engines
-from csv_plugin.core.study import BASELINE, METHOD
+from csv_plugin.core.study import MEAN_LOSS, SALIENCE
 from csv_plugin.io.collection import (MODELS, Collection, collect,
                                       read_collection)
 from csv_plugin.io.files import file_set
@@ -30,8 +30,7 @@ from csv_plugin.io.tables import (ModelInfo, models_to_fit, read_benchmarks,
                                   split_name)
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.head import HeadSettings
-from csv_plugin.lm.methods import (MEAN_LOSS, ONE_MODEL, PAPER,
-                                   check_validation, fit, method_names,
+from csv_plugin.lm.methods import (PAPER, check_validation, fit, method_names,
                                    train_paper)
 from csv_plugin.report.notes import family_notes, shortage_notes
 
@@ -86,7 +85,7 @@ def _add_training(group: Any) -> None:
         group, '--method',
         [name for name in method_names() if name != MEAN_LOSS],
         'one model of all accuracies, Algorithm 2, or a method of another '
-        f'package (default {ONE_MODEL})', ONE_MODEL)
+        f'package (default {SALIENCE})', SALIENCE)
     add_option(
         group, '--learning-rate', 'RATE', 'step per gradient of --method '
         f'paper (default {HeadSettings.learning_rate:g})', float)
@@ -117,10 +116,9 @@ def run(args: argparse.Namespace) -> None:
                                      bar('steps'))
     else:
         trained = fit(losses, fit_to, families, args.method, scoring_lm)
-    label = METHOD if args.method == ONE_MODEL else args.method
     predictors = {
-        label: trained,
-        BASELINE: fit(losses, fit_to, families, MEAN_LOSS, scoring_lm)
+        args.method: trained,
+        MEAN_LOSS: fit(losses, fit_to, families, MEAN_LOSS, scoring_lm)
     }
     # It loads matplotlib, which takes seconds.
     from csv_plugin.extras.training_files import PREDICTOR, write_training

@@ -41,8 +41,12 @@ class AccuracyTable(PublicNames):
             check_list(f'AccuracyTable.{field}', names)
             check_unique(f'AccuracyTable.{field}', names)
             object.__setattr__(self, field, tuple(names))
-        n = (len(self.benchmarks), )
-        shapes = {'values': (len(self.models), *n), 'chance': n, 'n_items': n}
+        n_models, n_benchmarks = len(self.models), len(self.benchmarks)
+        shapes = {
+            'values': (n_models, n_benchmarks),
+            'chance': (n_benchmarks, ),
+            'n_items': (n_benchmarks, )
+        }
         for field, shape in shapes.items():
             array = _numbers(f'AccuracyTable.{field}', getattr(self, field))
             if array.shape != shape:
@@ -82,14 +86,15 @@ class AccuracyTable(PublicNames):
         """
         rows = places(models, self.models)
         columns = places(benchmarks, self.benchmarks)
-        values = np.pad(
+        # A last row and column stand for missing names, whose place is -1.
+        padded = np.pad(
             np.asarray(self.values, np.float64), (0, 1),
-            constant_values=np.nan)[np.ix_(rows, columns)]
+            constant_values=np.nan)
         return replace(
             self,
             models=tuple(models),
             benchmarks=tuple(benchmarks),
-            values=values,
+            values=padded[np.ix_(rows, columns)],
             chance=np.append(self.chance, 0)[columns],
             n_items=np.append(self.n_items, 0)[columns])
 
@@ -109,8 +114,10 @@ class AccuracyTable(PublicNames):
         """Return accuracies by model and benchmark, None where not run."""
         rows = self.values.astype(object)
         rows[np.isnan(self.values)] = None
-        return {model: dict(zip(self.benchmarks, row))
-                for model, row in zip(self.models, rows)}  # yapf: disable
+        found = {}
+        for model, row in zip(self.models, rows):
+            found[model] = dict(zip(self.benchmarks, row))
+        return found
 
     def to_frame(self) -> Any:
         """Return a pandas table, a row per model; pandas must be installed."""
@@ -124,23 +131,27 @@ class AccuracyTable(PublicNames):
 
     def _check_numbers(self) -> None:
         values, chance, n_items = self.values, self.chance, self.n_items
-        for what, numbers, right, expected, remedy in (
-            ('accuracy', values,
-             np.isnan(values) | (0 <= values) & (values <= 1),
-             'a number in 0..1 or NaN',
-             'Divide percentages by 100; NaN stands for "not run".'),
-            ('chance level', chance, (0 <= chance) & (chance < 1),
-             'a number in 0..1, below 1',
-             'Divide percentages by 100; with k choices it is 1/k.'),
-            ('number of items', n_items,
-             (n_items >= 0) & (n_items == np.rint(n_items)),
-             'a whole number, 0 or more', 'Use 0 where it is unknown.'),
-        ):
-            for place in map(tuple, np.argwhere(~right)):
-                of = ''.join(f' of {self.models[m]!r}' for m in place[:-1])
-                raise InputError(
-                    f'{what}{of} on {self.benchmarks[place[-1]]!r}', expected,
-                    f'{numbers[place]:g}', remedy)
+        self._refuse('accuracy', values, ~((0 <= values) & (values <= 1)
+                                           | np.isnan(values)),
+                     'a number in 0..1 or NaN',
+                     'Divide percentages by 100; NaN stands for "not run".')
+        self._refuse('chance level', chance, ~((0 <= chance) & (chance < 1)),
+                     'a number in 0..1, below 1',
+                     'Divide percentages by 100; with k choices it is 1/k.')
+        self._refuse('number of items', n_items,
+                     ~((n_items >= 0) & (n_items == np.rint(n_items))),
+                     'a whole number, 0 or more', 'Use 0 where it is unknown.')
+
+    def _refuse(self, what: str, numbers: NDArray, is_wrong: NDArray,
+                expected: str, remedy: str) -> None:
+        """Raise an error for the first wrong number, `(M, B)` or `(B,)`."""
+        for place in np.argwhere(is_wrong):
+            *rows, b = place
+            where = what
+            for m in rows:
+                where += f' of {self.models[m]!r}'
+            raise InputError(f'{where} on {self.benchmarks[b]!r}', expected,
+                             f'{numbers[tuple(place)]:g}', remedy)
 
 
 def _numbers(where: str, values: ArrayLike) -> NDArray:

@@ -47,9 +47,14 @@ class Measured(NamedTuple):
     @property
     def recipes(self) -> list[slice]:
         """Rows of each recipe of which there are several runs."""
-        ends = [0, self.n_runs[0], self.n_compared, len(self.losses)]
-        rows = [slice(*pair) for pair in zip(ends, ends[1:])]
-        return [part for part in rows if part.stop - part.start > 1]
+        n_a = self.n_runs[0]
+        n_compared, n_models = self.n_compared, len(self.losses)
+        groups = (0, n_a), (n_a, n_compared), (n_compared, n_models)
+        found = []
+        for first, end in groups:
+            if end - first > 1:
+                found.append(slice(first, end))
+        return found
 
 
 def measure(models: Sequence[Losses], n_runs: tuple[int, int],
@@ -59,8 +64,13 @@ def measure(models: Sequence[Losses], n_runs: tuple[int, int],
     Models are as in `Measured`. An `InputError` if kinds, texts or columns
     differ, or as in `Predictor.features`.
     """
-    dumps = [part for part in models if isinstance(part, TokenLossDump)]
-    tables = [part for part in models if isinstance(part, FeatureTable)]
+    dumps: list[TokenLossDump] = []
+    tables: list[FeatureTable] = []
+    for part in models:
+        if isinstance(part, TokenLossDump):
+            dumps.append(part)
+        else:
+            tables.append(part)
     if dumps and tables:
         raise InputError('losses of two models', 'dumps or tables', 'both',
                          'Give losses of one kind.')
@@ -85,14 +95,14 @@ def _measure_tables(tables: Sequence[FeatureTable], n_runs: tuple[int, int],
     values = np.concatenate([table.values for table in tables])
     features = None
     if predictor:
-        features = predictor.features(
-            FeatureTable(
-                names_in_errors(n_runs, len(tables)), columns, values))
+        names = names_in_errors(n_runs, len(tables))
+        features = predictor.features(FeatureTable(names, columns, values))
     # Columns of tokens of answers are no further texts.
     counted = np.flatnonzero(columns.uniform)
     shares = columns.uniform[counted]
-    return Measured(n_runs, tuple(columns.units[k] for k in counted), shares,
-                    values[:, counted] * shares, features)
+    texts = tuple(columns.units[k] for k in counted)
+    return Measured(n_runs, texts, shares, values[:, counted] * shares,
+                    features)
 
 
 def _measure_dumps(dumps: Sequence[TokenLossDump], n_runs: tuple[int, int],
@@ -106,24 +116,25 @@ def _measure_dumps(dumps: Sequence[TokenLossDump], n_runs: tuple[int, int],
         own = TextLosses.of(dumps[0].texts)
         targets = TargetTokens(own.ids, own.hashes, own.spans,
                                dumps[0].info.fingerprint)
-        table = targets.table({k: dump.texts for k, dump in by_name.items()})
+        texts = {name: dump.texts for name, dump in by_name.items()}
+        table = targets.table(texts)
     text_of_token, n_texts = table.text_of_token(), len(table.text_ids)
-    by_text = np.array([
-        np.bincount(text_of_token, losses, n_texts)
-        for losses in counted_losses(table)
-    ])
+    by_text = []
+    for losses in counted_losses(table):
+        by_text.append(np.bincount(text_of_token, losses, n_texts))
     n_chars = table.n_chars.sum()
     return Measured(n_runs, table.text_ids, table.n_chars / n_chars,
-                    by_text / n_chars, features)
+                    np.array(by_text) / n_chars, features)
 
 
 def names_in_errors(n_runs: tuple[int, int], n: int = 0) -> tuple[str, ...]:
     """Return what errors call n models: runs of A, of B, and others."""
-    names: list[str] = []
-    for side, runs in zip('AB', n_runs):
-        if runs == 1:
+    names = []
+    for side, n_of_side in zip('AB', n_runs):
+        if n_of_side == 1:
             names.append(side)
         else:
-            names += [f'{side}{i}' for i in range(1, runs + 1)]
-    others = range(1, n - sum(n_runs) + 1)
-    return *names, *(f'run {i}' for i in others)
+            names += [f'{side}{i + 1}' for i in range(n_of_side)]
+    for i in range(n - len(names)):
+        names.append(f'run {i + 1}')
+    return tuple(names)

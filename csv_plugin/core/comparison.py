@@ -1,11 +1,11 @@
 """The record of a comparison of two models or recipes, with its tables."""
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Optional
 
-from csv_plugin.core.formatting import plain_tables
 from csv_plugin.core.noise import (COMBINED, ITEMS, LOSS, OBSERVED, PREDICTED,
                                    PREDICTOR, RUNS, TEXTS, Difference)
 from csv_plugin.core.paired import PairedAnswers
+from csv_plugin.core.text_tables import text_table
 
 #: Name of the mean over the benchmarks.
 MEAN = 'mean'
@@ -50,8 +50,10 @@ class Comparison:
     def __str__(self) -> str:
         """The tables below their headings, and the verdict."""
         a, b = self.models
-        tables = plain_tables(self.tables())
-        return '\n\n'.join([f'A: {a}\nB: {b}', *tables, repr(self)])
+        parts = [f'A: {a}\nB: {b}']
+        for heading, rows in self.tables():
+            parts += [heading, text_table(rows)]
+        return '\n\n'.join([*parts, repr(self)])
 
     def tables(self) -> list[tuple[str, list[list[str]]]]:
         """Return a table of each kind of difference, with its heading.
@@ -70,8 +72,8 @@ class Comparison:
     @property
     def models(self) -> tuple[str, str]:
         """Names of A and of B, of several runs in a row."""
-        a, b = (', '.join(names) for names in self.runs)
-        return a, b
+        runs_of_a, runs_of_b = self.runs
+        return ', '.join(runs_of_a), ', '.join(runs_of_b)
 
     @property
     def verdict(self) -> str:
@@ -93,39 +95,55 @@ class Comparison:
         'needed' items would make the margin detectable, 'worth' items would
         be as exact as the prediction; None without one.
         """
-        parts = {(p.kind, p.benchmark): p for p in self.differences}
+        parts = {}
+        for part in self.differences:
+            parts[part.kind, part.benchmark] = part
         rows = []
         for pair in self.answers:
-            name, error = pair.benchmark, pair.noise.error
-            alone = replace(parts[OBSERVED, name], noises={ITEMS: pair.noise})
-            predicted = parts.get((PREDICTED, name))
+            observed = parts[OBSERVED, pair.benchmark]
+            alone = replace(observed, noises={ITEMS: pair.noise})
+            error = pair.noise.error
             # Errors fall with the square root of the number of items.
             needed = (alone.size_to_detect / alone.margin)**2
-            worth = predicted and (error / predicted.errors[PREDICTOR])**2
-            rows.append({
-                **vars(pair), 'noise': error,
-                'needed': pair.n_items * needed,
-                'worth': worth and pair.n_items * worth
-            })  # yapf: disable
+            row = {**vars(pair), 'noise': error, 'worth': None}
+            row['needed'] = pair.n_items * needed
+            if (PREDICTED, pair.benchmark) in parts:
+                predicted = parts[PREDICTED, pair.benchmark]
+                worth = (error / predicted.errors[PREDICTOR])**2
+                row['worth'] = pair.n_items * worth
+            rows.append(row)
         return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; accuracies are fractions."""
+        a, b = self.models
+        runs_of_a, runs_of_b = self.runs
         return {
-            **dict(zip('ab', self.models)), 'level': self.level,
-            'runs': dict(zip('ab', map(list, self.runs))),
-            'verdict': self.verdict, 'about': self.about,
+            'a': a,
+            'b': b,
+            'level': self.level,
+            'runs': {
+                'a': [*runs_of_a],
+                'b': [*runs_of_b]
+            },
+            'verdict': self.verdict,
+            'about': self.about,
             'decisive': self.decisive.to_dict(),
             'differences': [part.to_dict() for part in self.differences],
             'answers': self.items(),
             'notes': [*self.notes]
-        }  # yapf: disable
+        }
 
 
-def number_of(part: Difference, value: float, sign: str = '+') -> str:
-    """Return a difference or an error in its unit."""
-    return (f'{value:{sign}.5f}'
-            if part.of_losses else f'{100 * value:{sign}.2f}')
+def number_of(part: Difference,
+              value: Optional[float],
+              sign: str = '+') -> str:
+    """Return a difference or an error in its unit; '-' without one."""
+    if value is None:
+        return '-'
+    if part.of_losses:
+        return f'{value:{sign}.5f}'
+    return f'{100 * value:{sign}.2f}'
 
 
 def interval_of(part: Difference) -> str:
@@ -140,40 +158,50 @@ def name_of(part: Difference) -> str:
 
 def _rows(parts: list[Difference]) -> list[list[str]]:
     """A header, and a row for each difference of one table."""
-    known = {origin for part in parts for origin in part.errors}
-    origins = [o for o in (PREDICTOR, TEXTS, ITEMS, RUNS) if o in known]
-    by_items = any(part.by_items is not None for part in parts)
-    rows = [[
-        '', 'B - A', 'interval', 'P(better)', 'verdict', 'detectable',
-        *['by items'] * by_items, *(f'SE {origin}' for origin in origins)
-    ]]
+    has_items = False
+    known: set[str] = set()
     for part in parts:
-        errors = [part.errors.get(origin) for origin in origins]
-        rows.append([
+        has_items |= part.by_items is not None
+        known.update(part.errors)
+    origins = [o for o in (PREDICTOR, TEXTS, ITEMS, RUNS) if o in known]
+    header = [
+        '', 'B - A', 'interval', 'P(better)', 'verdict', 'detectable',
+        'by items'
+    ]
+    if not has_items:
+        header.remove('by items')
+    header += [f'SE {origin}' for origin in origins]
+    rows = [header]
+    for part in parts:
+        detectable = 'none'
+        if part.detectable is not None:
+            detectable = number_of(part, part.detectable, '')
+        row = [
             name_of(part),
-            number_of(part, part.value), interval_of(part),
-            f'{part.probability:.3f}', part.verdict,
-            'none' if part.detectable is None else number_of(
-                part, part.detectable, ''),
-            *['-' if part.by_items is None else number_of(
-                part, part.by_items, '')] * by_items,
-            *('-' if e is None else number_of(part, e, '') for e in errors)
-        ])  # yapf: disable
+            number_of(part, part.value),
+            interval_of(part), f'{part.probability:.3f}', part.verdict,
+            detectable
+        ]
+        if has_items:
+            row.append(number_of(part, part.by_items, ''))
+        for origin in origins:
+            row.append(number_of(part, part.errors.get(origin), ''))
+        rows.append(row)
     return rows
 
 
 def _answer_rows(comparison: Comparison) -> list[list[str]]:
+    """A header, and a row for each benchmark with answers of both."""
     rows = [[
         '', 'items', 'A', 'B', 'only A', 'only B', 'p (McNemar)', 'needed',
         'worth'
     ]]
     for pair in comparison.items():
-        accuracies = [f'{100 * share:.1f} %' for share in pair['accuracies']]
-        only = [f'{items:g}' for items in pair['only']]
-        others = ['-' if pair[name] is None else f'{pair[name]:{digits}}'
-                  for name, digits in _OF_ITEMS.items()]  # yapf: disable
-        rows.append([
-            pair['benchmark'],
-            str(pair['n_items']), *accuracies, *only, *others
-        ])
+        row = [pair['benchmark'], str(pair['n_items'])]
+        row += [f'{100 * accuracy:.1f} %' for accuracy in pair['accuracies']]
+        row += [f'{n_items:g}' for n_items in pair['only']]
+        for name, digits in _OF_ITEMS.items():
+            value = pair[name]
+            row.append('-' if value is None else f'{value:{digits}}')
+        rows.append(row)
     return rows

@@ -30,10 +30,11 @@ fraction in 0..1, found 54.3. Divide percentages by 100.
         # Most characters of an error, but for the words that join its parts,
         # and of each part but `found`, which has the rest.
         most_in_all, most_in_part = 950, 230
-        place, expected, remedy = (
-            _line(part, most_in_part)
-            for part in (os.fspath(where), expected, remedy))
-        found = _line(found, most_in_all - len(place + expected + remedy))
+        place = _line(os.fspath(where), most_in_part)
+        expected = _line(expected, most_in_part)
+        remedy = _line(remedy, most_in_part)
+        n_others = len(place) + len(expected) + len(remedy)
+        found = _line(found, most_in_all - n_others)
         super().__init__(f'{place}: expected {expected}, found {found}. '
                          f'{remedy}')
 
@@ -42,21 +43,26 @@ class PublicNames:
     """Objects whose tab completion offers no private names."""
 
     def __dir__(self) -> list[str]:
-        return [
-            name for name in super().__dir__()
-            if name[:1] != '_' or name[:2] == '__'
-        ]
+        names = []
+        for name in super().__dir__():
+            is_private = name[:1] == '_' and name[:2] != '__'
+            if not is_private:
+                names.append(name)
+        return names
 
 
 def _line(text: str, width: int) -> str:
     """The text in one line; its middle is left out if it is too long."""
-    line = ''.join(
-        c if c.isprintable() else c.encode('unicode_escape').decode()
-        for c in re.sub(r'\s', ' ', text))
+    line = ''
+    for letter in re.sub(r'\s', ' ', text):
+        if not letter.isprintable():
+            letter = letter.encode('unicode_escape').decode()
+        line += letter
     if len(line) <= width:
         return line
-    tail = width // 3
-    return f'{line[:width - tail - 5]} ... {line[-tail:]}'
+    n_last = width // 3
+    n_first = width - n_last - len(' ... ')
+    return f'{line[:n_first]} ... {line[-n_last:]}'
 
 
 def utf8_bytes(text: str, where: str = 'text') -> bytes:

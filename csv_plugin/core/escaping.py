@@ -35,9 +35,13 @@ def one_line(text: str, kept: str = '') -> str:
     >>> one_line('a\nb')
     'a\\nb'
     """
-    return ''.join(c if c in kept or c.isprintable() and c not in _BLANK else
-                   c.encode('unicode_escape').decode()
-                   for c in text)  # yapf: disable
+    line = ''
+    for letter in text:
+        is_visible = letter.isprintable() and letter not in _BLANK
+        if not is_visible and letter not in kept:
+            letter = letter.encode('unicode_escape').decode()
+        line += letter
+    return line
 
 
 def visible(text: str) -> str:
@@ -53,9 +57,12 @@ def same_look(text: str) -> str:
     >>> same_look('ll\u0430ma') == same_look('llama')
     True
     """
-    seen = ''.join(
-        c for c in normalize('NFKC', text)
-        if category(c) != 'Cf' and c not in _BLANK and ord(c) not in _VARIANTS)
+    seen = ''
+    for letter in normalize('NFKC', text):
+        is_format = category(letter) == 'Cf'
+        is_variant = ord(letter) in _VARIANTS
+        if not is_format and not is_variant and letter not in _BLANK:
+            seen += letter
     folded = normalize('NFKC', seen.casefold()).translate(_ALIKE)
     return ' '.join(folded.split())
 

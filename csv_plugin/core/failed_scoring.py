@@ -30,16 +30,18 @@ def check_spread(where: str, models: Sequence[str], losses: NDArray,
     # models and checkpoints is 0.14.
     least_spread = 1e-4
     for model, row in zip(models, losses):
-        row = np.sort(row[~np.isnan(row)])
-        n_units, zeros = len(row), np.count_nonzero(row <= nothing)
+        known = np.sort(row[~np.isnan(row)])
+        n_units = len(known)
         if n_units < least:
             continue
-        if zeros == n_units or 2 * zeros > n_units >= MANY:
+        n_zeros = np.count_nonzero(known <= nothing)
+        are_mostly_zero = n_units >= MANY and n_zeros > n_units / 2
+        if n_zeros == n_units or are_mostly_zero:
             raise InputError(f'{where}, model {model!r}',
                              'losses above 0 on most units',
-                             f'0 on {zeros} of {n_units}', _REMEDY)
-        end = int(ends * n_units)
-        low, high = row[end], row[-1 - end]
+                             f'0 on {n_zeros} of {n_units}', _REMEDY)
+        n_at_end = int(ends * n_units)
+        low, high = known[n_at_end], known[-1 - n_at_end]
         if n_units >= FEW and high - low <= least_spread * high:
             raise InputError(f'{where}, model {model!r}',
                              'losses that differ from unit to unit',

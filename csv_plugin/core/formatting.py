@@ -1,6 +1,5 @@
 """Numbers in cells of tables, and short representations of records."""
 import math
-from collections.abc import Sequence
 from dataclasses import fields
 from textwrap import shorten
 from typing import Any
@@ -53,16 +52,6 @@ def possible_ranks(best: float, worst: float) -> str:
 def number(value: float, digits: str = '.1f') -> str:
     """Return a number in a format of Python; '-' for NaN."""
     return '-' if math.isnan(value) else f'{value:{digits}}'
-
-
-def plain_tables(
-        tables: Sequence[tuple[str, Sequence[Sequence[str]]]]) -> list[str]:
-    """Return tables, a header and rows each, below their headings."""
-    from tabulate import tabulate
-    return [
-        heading + '\n\n' + tabulate(rows, 'firstrow', disable_numparse=True)
-        for heading, rows in tables
-    ]
 
 
 def counted(number: int, noun: str) -> str:

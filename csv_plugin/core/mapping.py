@@ -8,6 +8,7 @@ piece's loss, while bytes keep the sum.
 """
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -45,19 +46,28 @@ def map_losses(losses: NDArray[np.float64], sources: Sequence[TokenSpans],
     return mapped
 
 
-# Of each entry: the share of a loss, its target token and source token.
-_Entries = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]
+class _Entries(NamedTuple):
+    """Entries of a sparse matrix: shares of losses of source tokens.
+
+    Each is the share of a loss that goes to a target token (the row) from a
+    source token (the column). `(n,)` each.
+    """
+    shares: NDArray[np.float64]
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
 
 
 @lru_cache(maxsize=8)  # many models have one tokenizer
 def _operator(source: TextSpans,
               target: TextSpans) -> 'scipy.sparse.csr_array':
     """Shares of source tokens in target tokens, `(n_target, n_source)`."""
-    wide, empty = _overlaps(source, target), _landings(source, target)
-    shares, rows, columns = (np.concatenate(part) for part in zip(wide, empty))
-    return scipy.sparse.csr_array(
-        (shares, (rows, columns)),
-        shape=(len(target.starts), len(source.starts)))
+    wide = _overlaps(source, target)
+    empty = _landings(source, target)
+    shares = np.append(wide.shares, empty.shares)
+    rows = np.append(wide.rows, empty.rows)
+    columns = np.append(wide.columns, empty.columns)
+    shape = len(target.starts), len(source.starts)
+    return scipy.sparse.csr_array((shares, (rows, columns)), shape=shape)
 
 
 def _overlaps(source: TextSpans, target: TextSpans) -> _Entries:
@@ -66,21 +76,25 @@ def _overlaps(source: TextSpans, target: TextSpans) -> _Entries:
     # Between two neighbouring bounds lies at most one token of each side.
     rows = _holders(target, bounds[:-1])
     columns = _holders(source, bounds[:-1])
-    shared = (rows >= 0) & (columns >= 0)
-    rows, columns = rows[shared], columns[shared]
+    is_shared = (rows >= 0) & (columns >= 0)
+    rows, columns = rows[is_shared], columns[is_shared]
+    n_bytes = np.diff(bounds)[is_shared]
     widths = (source.ends - source.starts)[columns]
-    return np.diff(bounds)[shared] / widths, rows, columns
+    return _Entries(n_bytes / widths, rows, columns)
 
 
 def _landings(source: TextSpans, target: TextSpans) -> _Entries:
     """Entries of source tokens without bytes: the whole loss to one token."""
     starts, _ = source.placed
-    first = starts - source.starts
-    last = first + np.repeat(source.n_bytes, source.n_tokens) - 1
-    empty = (source.starts == source.ends) & (first <= last)
-    rows = _holders(target, np.minimum(starts, last)[empty])
-    held = rows >= 0
-    return (np.ones(held.sum()), rows[held], np.flatnonzero(empty)[held])
+    first_byte = starts - source.starts
+    n_bytes = np.repeat(source.n_bytes, source.n_tokens)
+    last_byte = first_byte + n_bytes - 1
+    # A text without bytes has no token to give a loss to.
+    is_empty = (source.starts == source.ends) & (first_byte <= last_byte)
+    columns = np.flatnonzero(is_empty)
+    rows = _holders(target, np.minimum(starts, last_byte)[columns])
+    is_held = rows >= 0
+    return _Entries(np.ones(is_held.sum()), rows[is_held], columns[is_held])
 
 
 def _holders(tokens: TextSpans,

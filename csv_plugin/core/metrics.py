@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 def mse(observed: ArrayLike, predicted: ArrayLike) -> float:
     """Mean squared error, the measure of the paper's Table 1."""
-    actual, forecast = _complete(observed, predicted)
-    return _mean((actual - forecast)**2)
+    known, forecast = _complete(observed, predicted)
+    return _mean((known - forecast)**2)
 
 
 def mae(observed: ArrayLike, predicted: ArrayLike) -> float:
     """Mean absolute error."""
-    actual, forecast = _complete(observed, predicted)
-    return _mean(np.abs(actual - forecast))
+    known, forecast = _complete(observed, predicted)
+    return _mean(np.abs(known - forecast))
 
 
 def spearman(observed: ArrayLike, predicted: ArrayLike) -> float:
@@ -24,12 +24,15 @@ def spearman(observed: ArrayLike, predicted: ArrayLike) -> float:
 
     NaN if all observed or all predicted accuracies are equal.
     """
-    pairs = _complete(observed, predicted)
-    if pairs.shape[1] == 0 or np.ptp(pairs, axis=1).min() == 0:
+    known, forecast = _complete(observed, predicted)
+    if not len(known) or np.ptp(known) == 0 or np.ptp(forecast) == 0:
         return float('nan')
-    # The mean rank of tied values, but for a constant.
-    ranks = [best_ranks(pair) - best_ranks(-pair) for pair in pairs]
-    return float(np.corrcoef(ranks)[0, 1])
+    return float(np.corrcoef(_mean_ranks(known), _mean_ranks(forecast))[0, 1])
+
+
+def _mean_ranks(values: NDArray) -> NDArray[np.float64]:
+    """Mean ranks of tied values, times a constant and shifted by another."""
+    return best_ranks(values) - best_ranks(-values)
 
 
 def best_ranks(values: NDArray) -> NDArray[np.float64]:
@@ -47,8 +50,8 @@ def best_ranks(values: NDArray) -> NDArray[np.float64]:
 
 def coverage(observed: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
     """Share of observed accuracies inside their intervals, bounds included."""
-    actual, lower, upper = _complete(observed, low, high)
-    return _mean((lower <= actual) & (actual <= upper))
+    known, lower, upper = _complete(observed, low, high)
+    return _mean((lower <= known) & (known <= upper))
 
 
 def mean_width(low: ArrayLike, high: ArrayLike) -> float:
@@ -59,8 +62,10 @@ def mean_width(low: ArrayLike, high: ArrayLike) -> float:
 
 def _complete(*arguments: ArrayLike) -> NDArray[np.float64]:
     """One row per argument, without the models that have a NaN in any."""
-    table = np.stack([np.asarray(part, np.float64) for part in arguments])
-    return table[:, ~np.isnan(table).any(axis=0)]
+    rows = [np.asarray(part, np.float64) for part in arguments]
+    table = np.stack(rows)
+    is_complete = ~np.isnan(table).any(axis=0)
+    return table[:, is_complete]
 
 
 def _mean(values: NDArray[np.float64] | NDArray[np.bool_]) -> float:

@@ -32,10 +32,13 @@ class NamedJoint(NamedTuple):
 
     def renamed(self, names: Mapping[str, str]) -> 'NamedJoint':
         """Return the models among `names`, which has old names by new ones."""
-        kept = [new for new, old in names.items() if old in self.models]
-        rows = places([names[new] for new in kept], self.models)
-        return NamedJoint(
-            tuple(kept), self.benchmarks, self.joint.take(np.array(rows, int)))
+        kept, rows = [], []
+        for new, old in names.items():
+            if old in self.models:
+                kept.append(new)
+                rows.append(self.models.index(old))
+        joint = self.joint.take(np.array(rows, int))
+        return NamedJoint(tuple(kept), self.benchmarks, joint)
 
 
 class MeanView(NamedTuple):
@@ -54,17 +57,17 @@ class MeanView(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Overall:
-    """Means of M models over the same benchmarks, real and by P methods.
+    """Means of M models over the same benchmarks, observed and by P methods.
 
     A model without a number on one of the benchmarks has no mean (NaN). Means
-    are fractions, real `(M,)` and predicted `(M, P)`. `in_sample`, `(M, P)`,
-    marks means of training models of one of the benchmarks. `views` are of the
-    methods whose joint distribution is known.
+    are fractions, observed `(M,)` and predicted `(M, P)`. `in_sample`, `(M,
+    P)`, marks means of training models of one of the benchmarks. `views` are
+    of the methods whose joint distribution is known.
     """
     models: tuple[str, ...]
     benchmarks: tuple[str, ...]
     methods: tuple[str, ...]
-    real: NDArray[np.float64]
+    observed: NDArray[np.float64]
     values: NDArray[np.float64]
     in_sample: NDArray[np.bool_]
     views: Mapping[str, MeanView]
@@ -83,28 +86,35 @@ class Overall:
         Methods without any mean are dropped. `joints` are those of the
         methods, where known.
         """
-        predictions = predictions.select(benchmarks=[
-            name for name in predictions.main
-            if name not in predictions.not_yet
-        ])
+        names = []
+        for name in predictions.main:
+            if name not in predictions.not_yet:
+                names.append(name)
+        predictions = predictions.select(benchmarks=names)
         chosen = _chosen(predictions)
         values = _means(predictions.values[:, chosen])
-        kept = ~np.isnan(values).all(axis=0)
-        fitted = predictions.in_sample[:, chosen].any(axis=1)
-        overall = cls(predictions.models,
-                      tuple(compress(predictions.benchmarks, chosen)),
-                      tuple(compress(predictions.methods, kept)),
-                      _means(predictions.real[:, chosen]), values[:, kept],
-                      (fitted & ~np.isnan(values))[:, kept], {})
-        views = {
-            method: overall._view(method, joints[method], predictions.level)
-            for method in overall.methods if method in joints
-        }
+        has_mean = ~np.isnan(values)
+        kept = has_mean.any(axis=0)
+        is_fitted = predictions.in_sample[:, chosen].any(axis=1)
+        overall = cls(
+            predictions.models,
+            tuple(compress(predictions.benchmarks, chosen)),
+            tuple(compress(predictions.methods, kept)),
+            _means(predictions.observed[:, chosen]),
+            values[:, kept],
+            in_sample=(is_fitted & has_mean)[:, kept],
+            views={})
+        views = {}
+        for method in overall.methods:
+            if method in joints:
+                views[method] = overall._view(method, joints[method],
+                                              predictions.level)
         return replace(overall, views=views)
 
     def _view(self, method: str, named: NamedJoint, level: float) -> MeanView:
         """The view of a method; ranks are those of `ranked` models."""
-        known = ~np.isnan(self.values[:, self.methods.index(method)])
+        p = self.methods.index(method)
+        known = ~np.isnan(self.values[:, p])
         columns = np.array(places(self.benchmarks, named.benchmarks))
         rows = np.array(places(self.models, named.models))
         view = MeanView(*np.full((5, len(rows)), np.nan))
@@ -116,28 +126,32 @@ class Overall:
             # Ranks that are drawn for all models together, and the fewest for
             # each, so that a thousand models take seconds.
             ranks_drawn, least_draws = 400_000, 500
-            n_draws = max(min(DRAWS, ranks_drawn // ranked.sum()), least_draws)
-            drawn = named.joint.take(rows[ranked]).draws(n_draws)
-            drawn = drawn[:, :, columns]
-            order = order_of(drawn.mean(axis=2), level)
-            for part, found in zip(view[2:], order):
-                part[ranked] = found
+            n_draws = min(DRAWS, ranks_drawn // ranked.sum())
+            joint = named.joint.take(rows[ranked])
+            draws = joint.draws(max(n_draws, least_draws))
+            means = draws[:, :, columns].mean(axis=2)
+            order = order_of(means, level)
+            view.first[ranked] = order.first
+            view.last[ranked] = order.last
+            view.best[ranked] = order.best
         return view
 
     @property
     def ranked(self) -> NDArray[np.bool_]:
-        """Models with a real mean, if any, and one by the first method.
+        """Models with an observed mean, if any, and one by the first method.
 
         A lone model has no rank.
         """
-        found = np.full(len(self.real), True)
-        if not np.isnan(self.real).all():
-            found = ~np.isnan([self.real, *self.values.T[:1]]).any(axis=0)
+        found = np.full(len(self.observed), True)
+        if not np.isnan(self.observed).all():
+            found = ~np.isnan(self.observed)
+            if self.methods:
+                found &= ~np.isnan(self.values[:, 0])
         return found & (found.sum() > 1)
 
-    def real_ranks(self) -> NDArray[np.float64]:
-        """Return ranks of `ranked` models by the real means, `(M,)`."""
-        return ranks(np.where(self.ranked, self.real, np.nan))
+    def observed_ranks(self) -> NDArray[np.float64]:
+        """Return ranks of `ranked` models by the observed means, `(M,)`."""
+        return ranks(np.where(self.ranked, self.observed, np.nan))
 
     def predicted_ranks(self) -> NDArray[np.float64]:
         """Return ranks of `ranked` models by the predicted means, `(M, P)`."""
@@ -146,23 +160,25 @@ class Overall:
     def order(self) -> list[int]:
         """Return the places of the models, the largest mean first.
 
-        Means are those by the first method or, without one, the real ones.
+        Means are those by the first method or, without one, the observed ones.
         Models without a mean are last.
         """
-        means = self.real
+        means = self.observed
         if self.methods:
             predicted = self.values[:, 0]
-            means = np.where(np.isnan(predicted), self.real, predicted)
+            means = np.where(np.isnan(predicted), self.observed, predicted)
         return np.argsort(-means, kind='stable').tolist()
 
     def differences(self) -> NDArray[np.float64]:
-        """Return predicted minus real means, NaN without either, `(M, P)`."""
-        return self.values - self.real[:, None]
+        """Return predicted minus observed means, `(M, P)`; NaN if missing."""
+        return self.values - self.observed[:, None]
 
     def mean_differences(self) -> list[float]:
         """Return mean absolute differences on held-out models by method."""
-        return [metrics.mae(self._held_out(p), column)
-                for p, column in enumerate(self.values.T)]  # yapf: disable
+        errors = []
+        for p, predicted in enumerate(self.values.T):
+            errors.append(metrics.mae(self._held_out(p), predicted))
+        return errors
 
     def agreement(self, method: str, least: int = 5) -> tuple[float, int]:
         """Return Spearman's rank correlation and the number of its models.
@@ -171,15 +187,15 @@ class Overall:
         fewer than `least`.
         """
         p = self.methods.index(method)
-        real, predicted = self._held_out(p), self.values[:, p]
-        n_models = int(np.isfinite(real + predicted).sum())
+        observed, predicted = self._held_out(p), self.values[:, p]
+        n_models = int(np.isfinite(observed + predicted).sum())
         if n_models < least:
             return float('nan'), n_models
-        return metrics.spearman(real, predicted), n_models
+        return metrics.spearman(observed, predicted), n_models
 
     def _held_out(self, p: int) -> NDArray[np.float64]:
-        """Real means, NaN for training models of method p."""
-        return np.where(self.in_sample[:, p], np.nan, self.real)
+        """Observed means, NaN for training models of method p."""
+        return np.where(self.in_sample[:, p], np.nan, self.observed)
 
 
 class Order(NamedTuple):
@@ -199,13 +215,16 @@ def order_of(draws: NDArray, level: float) -> Order:
     Ranges of ranks hold the rank with the probability `level`. All is NaN for
     a single model, which has no rank.
     """
-    if draws.shape[1] < 2:
-        return Order(*np.full((3, draws.shape[1]), np.nan))
-    drawn = 1 + np.argsort(np.argsort(-draws, axis=1), axis=1)
+    n_models = draws.shape[1]
+    if n_models < 2:
+        return Order(*np.full((3, n_models), np.nan))
+    best_first = np.argsort(-draws, axis=1)
+    ranks_drawn = 1 + np.argsort(best_first, axis=1)
     tail = (1 - level) / 2
     first, last = np.quantile(
-        drawn, [tail, 1 - tail], axis=0, method='inverted_cdf')
-    return Order(first, last, (drawn == 1).mean(axis=0))
+        ranks_drawn, [tail, 1 - tail], axis=0, method='inverted_cdf')
+    best = (ranks_drawn == 1).mean(axis=0)
+    return Order(first, last, best)
 
 
 def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
@@ -213,20 +232,21 @@ def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
     predicted = ~np.isnan(predictions.values[:, :, 0]).all(axis=0)
     if not predicted.any():
         predicted = ~predicted
-    known = ~np.isnan(predictions.real)
+    known = ~np.isnan(predictions.observed)
     if not known.any():
         return predicted
     if known[:, predicted].any():
         known &= predicted
     n_models = known.sum(axis=0)
-
-    def n_counted(some: NDArray) -> int:
-        """Return the number of accuracies in means over these benchmarks."""
-        return int(known[:, some].all(axis=1).sum() * some.sum())
-
-    # The first of those that are equal: the one of most benchmarks.
-    return max((n_models >= least for least in np.unique(n_models) if least),
-               key=n_counted)
+    chosen, most = predicted, -1
+    for least in np.unique(n_models[n_models > 0]):
+        some = n_models >= least
+        # Accuracies in means over these benchmarks. Of equal numbers, the
+        # first is that of most benchmarks.
+        n_counted = known[:, some].all(axis=1).sum() * some.sum()
+        if n_counted > most:
+            chosen, most = some, n_counted
+    return chosen
 
 
 def _means(accuracies: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -32,25 +32,27 @@ class PairedAnswers:
         Grades between 0 and 1 have no test, and noise from the bootstrap.
         """
         pair = np.array([a, b], np.float64)
-        wrong = pair[~((0 <= pair) & (pair <= 1))]
-        if wrong.size:
+        is_grade = (0 <= pair) & (pair <= 1)
+        if not is_grade.all():
             raise InputError(f'answers on {benchmark!r}', 'grades in 0..1',
-                             f'{wrong[0]:g}', 'Leave unanswered items out.')
+                             f'{pair[~is_grade][0]:g}',
+                             'Leave unanswered items out.')
         n_items = pair.shape[1]
-        gain = pair[1] - pair[0]
-        only = (float(np.maximum(-gain, 0).sum()),
-                float(np.maximum(gain, 0).sum()))  # yapf: disable
+        gains = pair[1] - pair[0]
+        only_a = float(np.maximum(-gains, 0).sum())
+        only_b = float(np.maximum(gains, 0).sum())
+        only = only_a, only_b
         p_value = None
         if np.isin(pair, (0, 1)).all():
-            p_value = _mcnemar(round(only[0]), round(only[1]))
-            noise = Noise.even(_wald_error(n_items, *only))
+            p_value = _mcnemar(round(only_a), round(only_b))
+            noise = Noise.even(_wald_error(n_items, only_a, only_b))
         elif n_items == 1:
             raise InputError(f'answers on {benchmark!r}',
                              'grades of two items or more', 'one item',
                              'Give more answers.')
         else:
-            found = text_noise(gain / n_items, np.full(n_items, 1 / n_items),
-                               [''] * n_items)
+            shares = np.full(n_items, 1 / n_items)
+            found = text_noise(gains / n_items, shares, [''] * n_items)
             # Equal grades have no noise to draw from.
             least = _wald_error(n_items, 0, 0)
             noise = Noise.even(max(found.error, least), found.freedom)
@@ -75,5 +77,9 @@ def _wald_error(n_items: int, only_a: float, only_b: float) -> float:
 
     Agresti and Min, Statistics in Medicine 24(5), 2005.
     """
-    n, only_a, only_b = n_items + 2, only_a + 0.5, only_b + 0.5
-    return float(np.sqrt(only_a + only_b - (only_b - only_a)**2 / n) / n)
+    # The table has four cells.
+    n = n_items + 2
+    only_a += 0.5
+    only_b += 0.5
+    variance = only_a + only_b - (only_b - only_a)**2 / n
+    return float(np.sqrt(variance) / n)

@@ -1,4 +1,4 @@
-"""Predicted accuracies beside the real ones, and reasons for gaps."""
+"""Predicted accuracies beside the observed ones, and reasons for gaps."""
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,12 +16,12 @@ from csv_plugin.core.curve import item_variance
 from csv_plugin.core.formatting import (ANY, interval, number, percent,
                                         predicted_cell, shortened)
 
-#: Name of the real accuracy in `Predictions.missing`.
-REAL = 'real'
+#: Name of the observed accuracy in `Predictions.missing`.
+OBSERVED = 'observed'
 #: Method of the predictions of a single predictor.
 PREDICTED = 'predicted'
 
-#: Model, benchmark, and method or `REAL`.
+#: Model, benchmark, and method or `OBSERVED`.
 Cell = tuple[str, str, str]
 #: Names of one axis, or earlier names by new ones.
 Names = Union[Sequence[str], Mapping[str, str]]
@@ -45,10 +45,10 @@ _NAN = np.array(np.nan)
 
 
 def check_labels(where: str, labels: Sequence[str]) -> None:
-    """Raise an `InputError` if labels are not unique, or one is `REAL`."""
-    if REAL in labels:
-        raise InputError(where, 'labels of predictors', repr(REAL),
-                         'Choose another: real accuracies are called so.')
+    """Raise an `InputError` if labels are not unique, or one is `OBSERVED`."""
+    if OBSERVED in labels:
+        raise InputError(where, 'labels of predictors', repr(OBSERVED),
+                         'Choose another: observed accuracies are called so.')
     check_unique(where, labels)
 
 
@@ -99,14 +99,15 @@ class Predictions(PublicNames):
     All accuracies are fractions. An array of shape `()` stands for the same
     value in all cells. `values` are NaN without a prediction. They, the ends
     of the intervals (`low`, `high`) and the flags of `Prediction` are `(M, B,
-    P)`. The main method is first, and none is called `REAL`. `real`, `(M, B)`,
-    are observed accuracies, NaN where unknown. `level` is NaN if unknown.
+    P)`. The main method is first, and none is called `OBSERVED`. `observed`,
+    `(M, B)`, are observed accuracies, NaN where unknown. `level` is NaN if
+    unknown.
     `more_noise`, `(M, B, P)`, is extra variance of the observed accuracy, over
     p (1 - p), where fewer items were run than the interval assumes; see
     `judged`.
     `missing` has reasons for missing values by model, benchmark and method (or
-    `REAL`); some gaps have none. `chance` has accuracies at random guessing,
-    by benchmark, where known. Means leave out the benchmarks of
+    `OBSERVED`); some gaps have none. `chance` has accuracies at random
+    guessing, by benchmark, where known. Means leave out the benchmarks of
     `outside_means`.
 
     Raises:
@@ -120,7 +121,7 @@ class Predictions(PublicNames):
     high: NDArray[np.float64]
     extrapolated: NDArray[np.bool_]
     in_sample: NDArray[np.bool_]
-    real: NDArray[np.float64]
+    observed: NDArray[np.float64]
     level: float
     missing: Mapping[Cell, Missing] = field(default_factory=dict)
     chance: Mapping[str, float] = field(default_factory=dict)
@@ -135,8 +136,8 @@ class Predictions(PublicNames):
         check_unique('benchmarks of predictions', self.benchmarks)
         check_labels('predictors', self.methods)
         shape = len(self.models), len(self.benchmarks), len(self.methods)
-        for part in (*_CUBES, REAL):
-            full = np.full(shape[:2] if part == REAL else shape,
+        for part in (*_CUBES, OBSERVED):
+            full = np.full(shape[:2] if part == OBSERVED else shape,
                            getattr(self, part))
             object.__setattr__(self, part, full)
 
@@ -149,17 +150,17 @@ class Predictions(PublicNames):
     def __str__(self) -> str:
         """A table of the first accuracies in percent, with intervals."""
         from tabulate import tabulate
-        known = self.has_real()
+        known = self.has_observed()
         # Most rows that `print` shows.
         n_printed = 20
         places = product(enumerate(self.models), enumerate(self.benchmarks))
         rows = [[
-            model, benchmark, *[number(percent(self.real[m, b]))] * known,
+            model, benchmark, *[number(percent(self.observed[m, b]))] * known,
             *(self.cells(benchmark, method)[m] for method in self.methods)
         ] for (m, model), (b, benchmark) in islice(places, n_printed)]
-        header = ['model', 'benchmark', *[REAL] * known, *self.methods]
+        header = ['model', 'benchmark', *[OBSERVED] * known, *self.methods]
         table = tabulate(rows, header, disable_numparse=True)
-        more = self.real.size - len(rows)
+        more = self.observed.size - len(rows)
         return f'{table}\n... and {more} more' if more else table
 
     @classmethod
@@ -170,13 +171,16 @@ class Predictions(PublicNames):
         benchmarks: Sequence[str],
         missing: Mapping[Cell, Missing] = MappingProxyType({})
     ) -> 'Predictions':
-        """Join predictions of several predictors, without real accuracies.
+        """Join predictions of several predictors, without observed accuracies.
 
         Predictions are of one method each, at one level, by its new name; None
         if it has none at all. Benchmarks unknown to a method get a reason
         without one in `missing`.
         """
-        nothing = cls((), (), (PREDICTED, ), **_CUBES, real=_NAN, level=np.nan)
+        nothing = cls((), (), (PREDICTED, ),
+                      **_CUBES,
+                      observed=_NAN,
+                      level=np.nan)
         placed, reasons = [], dict[Cell, Missing]()
         for method, table in by_method.items():
             if table:
@@ -186,7 +190,7 @@ class Predictions(PublicNames):
             table = table or nothing
             own = {method: table.methods[0]}
             placed.append(table._arranged(models, benchmarks, own))
-        found = _joined(placed, 2, methods=tuple(by_method), real=_NAN)
+        found = _joined(placed, 2, methods=tuple(by_method), observed=_NAN)
         levels = (table.level for table in by_method.values() if table)
         return replace(
             found,
@@ -197,8 +201,8 @@ class Predictions(PublicNames):
     def concatenate(cls, tables: Sequence['Predictions']) -> 'Predictions':
         """Join the models of tables with equal other names and level."""
         models = tuple(chain.from_iterable(table.models for table in tables))
-        real = np.concatenate([table.real for table in tables])
-        return _joined(tables, 0, models=models, real=real)
+        observed = np.concatenate([table.observed for table in tables])
+        return _joined(tables, 0, models=models, observed=observed)
 
     def _arranged(self, *axes: Names) -> 'Predictions':
         """The same cells in other places, under other names, else empty.
@@ -212,21 +216,21 @@ class Predictions(PublicNames):
         index = [places(axis.values(), names) for axis, names in zip(new, own)]
         parts: dict[str, Any] = dict(
             zip(('models', 'benchmarks', 'methods'), map(tuple, new)))
-        for part, empty in {**_CUBES, REAL: np.nan}.items():
+        for part, empty in {**_CUBES, OBSERVED: np.nan}.items():
             cube = getattr(self, part)
             padded = np.pad(cube, [(0, 1)] * cube.ndim, constant_values=empty)
             parts[part] = padded[np.ix_(*index[:cube.ndim])]
-        new[2][REAL] = REAL
+        new[2][OBSERVED] = OBSERVED
         cells: Any = zip(
             product(*new), product(*(axis.values() for axis in new)))
         missing = {cell: self.missing[old] for cell, old in cells
                    if old in self.missing}  # yapf: disable
         return replace(self, missing=missing, **parts)
 
-    def with_real(self, accuracies: AccuracyTable) -> 'Predictions':
+    def with_observed(self, accuracies: AccuracyTable) -> 'Predictions':
         """Return the same predictions with observed accuracies of all."""
         table = accuracies.select(self.models, self.benchmarks)
-        return replace(self, real=table.values)
+        return replace(self, observed=table.values)
 
     def select(self,
                models: Optional[Names] = None,
@@ -335,13 +339,14 @@ class Predictions(PublicNames):
         return tuple(name for name in self.benchmarks
                      if name not in self.outside_means)
 
-    def has_real(self) -> bool:
+    def has_observed(self) -> bool:
         """Return True if there is an observed accuracy."""
-        return bool(np.isfinite(self.real).any())
+        return bool(np.isfinite(self.observed).any())
 
     def difference(self, method: str) -> NDArray[np.float64]:
-        """Return predicted minus real accuracies, `(M, B)`; NaN if missing."""
-        return self.values[:, :, self._place('methods', method)] - self.real
+        """Return predicted minus observed, `(M, B)`; NaN if missing."""
+        predicted = self.values[:, :, self._place('methods', method)]
+        return predicted - self.observed
 
     def held_out(self, method: str) -> NDArray[np.bool_]:
         """Return True for predictions that are held out, `(M, B)`."""
@@ -374,12 +379,13 @@ class Predictions(PublicNames):
     def covered(self, method: str) -> NDArray[np.bool_]:
         """Return True for held-out cells that `judged` covers, `(M, B)`."""
         low, high = self.judged(method)
-        return (low <= self.real) & (self.real <= high) & self.held_out(method)
+        return (low <= self.observed) & (self.observed
+                                         <= high) & self.held_out(method)
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every model, benchmark and method, in this order.
 
-        They have `model`, `benchmark`, `method`, `real`, `predicted`, the
+        They have `model`, `benchmark`, `method`, `observed`, `predicted`, the
         other parts of a `Prediction` but its level (None without one), and
         `missing`, the reasons.
         """
@@ -388,14 +394,14 @@ class Predictions(PublicNames):
         nothing = dict.fromkeys(['value', *parts_shown])
         for place, cell in zip(np.ndindex(self.values.shape), names):
             model, benchmark, method = cell
-            real = self.real[place[:2]].item()
+            observed = self.observed[place[:2]].item()
             found = self._cell(place)
             parts = vars(found) if found else nothing
             reasons = [self.missing.get((model, benchmark, column))
-                       for column in (REAL, method)]  # yapf: disable
+                       for column in (OBSERVED, method)]  # yapf: disable
             yield {
                 'model': model, 'benchmark': benchmark, 'method': method,
-                REAL: None if np.isnan(real) else real,
+                OBSERVED: None if np.isnan(observed) else observed,
                 'predicted': parts['value'],
                 **{part: parts[part] for part in parts_shown},
                 'missing': '; '.join(part.reason for part in reasons if part)
@@ -454,7 +460,7 @@ class Outlier:
 
 
 def outliers(predictions: Predictions) -> list[Outlier]:
-    """Return real accuracies outside of their intervals, the farthest first.
+    """Return accuracies outside of their intervals, the farthest first.
 
     The intervals are those of `Predictions.judged`. Predictions are those of
     the first method; training models are left out.
@@ -463,12 +469,12 @@ def outliers(predictions: Predictions) -> list[Outlier]:
     table = predictions.select(methods=[method])
     values = table.values[:, :, 0]
     low, high = table.judged(method)
-    gap = table.real - values
+    gap = table.observed - values
     half = np.where(gap > 0, high - values, values - low)
     with np.errstate(divide='ignore', invalid='ignore'):
         # Without a difference and a width, it is no number.
         distance = gap / half
-    columns = table.real, values, low, high, distance
+    columns = table.observed, values, low, high, distance
     found = [
         Outlier(table.models[m], table.benchmarks[b],
                 *(float(column[m, b]) for column in columns))

@@ -378,7 +378,7 @@ class Predictor(PublicNames):
         these models on some of the benchmarks; other names do not count. They
         change the predictions of all models of the same families, which are
         marked as made with them (`with_scores`); those of the same cells are
-        marked as in the sample. The table has one method, and no real
+        marked as in the sample. The table has one method, and no observed
         accuracies.
 
         Raises:
@@ -461,7 +461,7 @@ class Predictor(PublicNames):
         return Predictions(
             tuple(models),
             self.names, (PREDICTED, ),
-            real=np.array(np.nan),
+            observed=np.array(np.nan),
             level=level,
             chance={part.benchmark: part.chance
                     for part in self.benchmarks},

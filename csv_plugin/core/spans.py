@@ -92,11 +92,14 @@ class TextSpans(Sequence[TokenSpans]):
     def __post_init__(self) -> None:
         for array in vars(self).values():
             array.flags.writeable = False
-        bounds = np.pad(np.cumsum(self.n_bytes), (1, 0))
+        # Starts and ends of tokens, between the bounds of their text, never
+        # step back.
+        starts, ends = self.placed
+        bounds = np.append(0, np.cumsum(self.n_bytes))
         edges = np.insert(
-            np.column_stack(self.placed).ravel(), 2 * self.token_offsets,
+            np.column_stack([starts, ends]).ravel(), 2 * self.token_offsets,
             bounds)
-        if not np.array_equal(edges, np.sort(edges)):
+        if (np.diff(edges) < 0).any():
             list(self)  # raises an error that names the token
 
     @classmethod
@@ -104,18 +107,26 @@ class TextSpans(Sequence[TokenSpans]):
         """Lay the tokens of texts end to end."""
         if isinstance(texts, cls):
             return texts
-        parts, none = tuple(texts), np.zeros(0, np.int64)
+        # The empty arrays are for no text at all.
+        starts, ends = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        n_tokens, n_bytes = [], []
+        for text in texts:
+            starts.append(text.starts)
+            ends.append(text.ends)
+            n_tokens.append(len(text))
+            n_bytes.append(text.n_bytes)
         return cls(
-            np.concatenate([none, *(part.starts for part in parts)]),
-            np.concatenate([none, *(part.ends for part in parts)]),
-            np.array([len(part) for part in parts], np.int64),
-            np.array([part.n_bytes for part in parts], np.int64))
+            np.concatenate(starts), np.concatenate(ends),
+            np.array(n_tokens, np.int64), np.array(n_bytes, np.int64))
 
     @classmethod
     def concatenate(cls, parts: Sequence['TextSpans']) -> 'TextSpans':
         """Join several lists of texts."""
-        return cls(*(np.concatenate([getattr(part, name) for part in parts])
-                     for name in ('starts', 'ends', 'n_tokens', 'n_bytes')))
+        joined = {}
+        for name in ('starts', 'ends', 'n_tokens', 'n_bytes'):
+            arrays = [getattr(part, name) for part in parts]
+            joined[name] = np.concatenate(arrays)
+        return cls(**joined)
 
     def select(self, rows: Sequence[int]) -> 'TextSpans':
         """Return some texts, by their indices."""
@@ -147,9 +158,8 @@ class TextSpans(Sequence[TokenSpans]):
 
     @property
     def _content(self) -> tuple[bytes, ...]:
-        return tuple(array.tobytes()
-                     for array in (self.starts, self.ends, self.n_tokens,
-                                   self.n_bytes))
+        arrays = self.starts, self.ends, self.n_tokens, self.n_bytes
+        return tuple(array.tobytes() for array in arrays)
 
     def tokens_of(self, rows: Sequence[int]) -> NDArray[np.int64]:
         """Return indices of the tokens of some texts, in their order."""
@@ -197,8 +207,10 @@ def _check_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
                             np.column_stack([starts, ends]).ravel(),
                             [n_bytes]])
     for edge in np.flatnonzero(np.diff(edges) < 0):
+        # Edge 0 is before the first token, the last one behind the last.
+        token = max(min(edge // 2, len(ends) - 1), 0)
         raise InputError(
-            f'token {max(min(edge // 2, len(ends) - 1), 0)}',
+            f'token {token}',
             f'byte offsets that run from 0 to {n_bytes} without a step back',
             f'{edges[edge + 1]} after {edges[edge]}',
             'Drop special tokens; tokens must be in order and not overlap.')

@@ -1,4 +1,4 @@
-"""Studies: predictions of models, and their errors by the real accuracies."""
+"""Studies: predictions of models, and their errors by what was observed."""
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,8 +16,8 @@ from csv_plugin.core.overall import NamedJoint
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Losses, Predictor
 
-#: Names of the method under study and of its baseline.
-METHOD, BASELINE = 'salience', 'mean-loss'
+#: Names of the default method and of its baseline.
+SALIENCE, MEAN_LOSS = 'salience', 'mean-loss'
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class BenchmarkErrors:
 class Study:
     """One method and its baselines on the same models.
 
-    Predictions have the real accuracies; the method under study is first, then
-    baselines such as 'mean-loss'. The predictor is that of the method.
+    Predictions have the observed accuracies; the method under study is first,
+    then baselines such as 'mean-loss'. The predictor is that of the method.
     `joints` are joint distributions of all accuracies, by method, where known.
     """
     predictor: Predictor
@@ -72,7 +72,7 @@ class Study:
         models = next(iter(by_method.values())).models
         predictions = Predictions.side_by_side(by_method, models,
                                                observed.benchmarks)
-        return cls(first, predictions.with_real(observed), joints)
+        return cls(first, predictions.with_observed(observed), joints)
 
     __repr__ = short_repr
 
@@ -81,10 +81,10 @@ class Study:
         table = self.predictions.select(methods=[method])
         # Intervals that contain everything always hold.
         says_nothing = table.uninformative(method)
-        return {
-            benchmark: _errors(table, b, says_nothing[:, b])
-            for b, benchmark in enumerate(table.benchmarks)
-        }
+        errors = {}
+        for b, benchmark in enumerate(table.benchmarks):
+            errors[benchmark] = _errors(table, b, says_nothing[:, b])
+        return errors
 
 
 def split_study(features: FeatureTable, accuracies: AccuracyTable,
@@ -113,17 +113,17 @@ def leave_families_out(features: FeatureTable, accuracies: AccuracyTable,
     """
     observed = accuracies.select(features.models)
     check_known('families', observed.models, families, 'Name its family.')
-    if len({families[model] for model in observed.models}) < 2:
+    own_families = [families[model] for model in observed.models]
+    if len(set(own_families)) < 2:
         raise InputError('families', 'at least two families', 'one',
                          'Add models of another family.')
     predictors = _fit_both(features, observed, families)
-    by_method = {
-        method: predictor.predict_left_out()
-        for method, predictor in predictors.items()
-    }
+    by_method: dict[str, Predictions] = {}
+    for method, predictor in predictors.items():
+        by_method[method] = predictor.predict_left_out()
     predictions = Predictions.side_by_side(by_method, features.models,
                                            observed.benchmarks)
-    return Study(predictors[METHOD], predictions.with_real(observed))
+    return Study(predictors[SALIENCE], predictions.with_observed(observed))
 
 
 def _fit_both(features: FeatureTable, fitted: AccuracyTable,
@@ -132,14 +132,15 @@ def _fit_both(features: FeatureTable, fitted: AccuracyTable,
     check_known('families', fitted.models, families, 'Name its family.')
     groups = [families[model] for model in fitted.models]
     return {
-        METHOD: fit_predictor(features, fitted, groups),
-        BASELINE: fit_mean_loss_predictor(features, fitted, groups)
+        SALIENCE: fit_predictor(features, fitted, groups),
+        MEAN_LOSS: fit_mean_loss_predictor(features, fitted, groups)
     }
 
 
 def geometric_mean(values: Iterable[float]) -> float:
     """Return the geometric mean without NaN; NaN if nothing is left."""
-    numbers = np.array([value for value in values if not np.isnan(value)])
+    numbers = np.array([*values], float)
+    numbers = numbers[~np.isnan(numbers)]
     if not len(numbers):
         return float('nan')
     # The logarithm of an error of 0 is minus infinity.
@@ -154,14 +155,18 @@ def _errors(table: Predictions, b: int,
     `says_nothing`, `(M,)`, is that of `Predictions.uninformative`.
     """
     # Models without a prediction count; the measures leave them out.
-    rows = ~np.isnan(table.real[:, b]) & ~table.in_sample[:, b, 0]
-    real = table.real[rows, b]
-    predicted, low, high = (
-        part[rows, b, 0] for part in (table.values, table.low, table.high))
-    coverage = metrics.coverage(real, low, high)
-    if says_nothing[rows][~np.isnan(low)].all():
+    rows = ~np.isnan(table.observed[:, b]) & ~table.in_sample[:, b, 0]
+    observed = table.observed[rows, b]
+    predicted = table.values[rows, b, 0]
+    low, high = table.low[rows, b, 0], table.high[rows, b, 0]
+    coverage = metrics.coverage(observed, low, high)
+    has_interval = ~np.isnan(low)
+    if says_nothing[rows][has_interval].all():
         coverage = np.nan
     return BenchmarkErrors(
-        len(real), metrics.mse(real, predicted), metrics.mae(real, predicted),
-        metrics.spearman(real, predicted), coverage,
-        metrics.mean_width(low, high))
+        n_models=len(observed),
+        mse=metrics.mse(observed, predicted),
+        mae=metrics.mae(observed, predicted),
+        spearman=metrics.spearman(observed, predicted),
+        coverage=coverage,
+        width=metrics.mean_width(low, high))

@@ -89,10 +89,9 @@ class TextSet:
         if not texts:
             raise InputError('text set', 'at least one text', 'none',
                              'Add the texts to be scored.')
+        pairs = [(text.text_id, text.text) for text in texts]
         object.__setattr__(self, 'texts', texts)
-        object.__setattr__(
-            self, 'fingerprint',
-            fingerprint((text.text_id, text.text) for text in texts))
+        object.__setattr__(self, 'fingerprint', fingerprint(pairs))
 
     def __repr__(self) -> str:
         return f'TextSet({len(self)} texts {self.fingerprint[:12]})'

@@ -15,7 +15,7 @@ from csv_plugin.io.files import file_set
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import write_csv
 from csv_plugin.lm.head.training_steps import SPLITS, TrainingSteps
-from csv_plugin.report.leaderboards import write_markdown
+from csv_plugin.report.leaderboard_tables import write_markdown
 from csv_plugin.report.study_tables import (leaderboard, summary,
                                             write_predictions, write_report)
 

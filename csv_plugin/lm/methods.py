@@ -18,16 +18,16 @@ from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.plugins import METHODS, load_plugin, plugin_names
 from csv_plugin.core.predictor import Predictor, Units
 from csv_plugin.core.progress import Progress
+from csv_plugin.core.study import MEAN_LOSS, SALIENCE
 from csv_plugin.core.texts import TextSet
 
 if TYPE_CHECKING:
     from csv_plugin.lm.head import HeadSettings
     from csv_plugin.lm.head.paper_head import PaperTraining
 
-#: Methods by name: the model of accuracies, the baseline, and the paper's
-#: training of a head on a scoring LM (Algorithm 2). The last one needs more
-#: than columns of losses and is no plug-in.
-ONE_MODEL, MEAN_LOSS, PAPER = 'one-model', 'mean-loss', 'paper'
+#: Name of the paper's training of a head on a scoring LM (Algorithm 2). It
+#: needs more than columns of losses and is no plug-in.
+PAPER = 'paper'
 
 
 def answers_by_source(table: LossTable, texts: TextSet,
@@ -102,14 +102,14 @@ def check_validation(validation: Sequence[str], models: Sequence[str]) -> None:
 def method_names() -> tuple[str, ...]:
     """Return the names of all methods of `fit`, the default one first."""
     declared = plugin_names(METHODS)
-    rest = [name for name in declared if name != ONE_MODEL]
-    return (ONE_MODEL, *rest, PAPER)
+    rest = [name for name in declared if name != SALIENCE]
+    return (SALIENCE, *rest, PAPER)
 
 
 def fit(losses: Union[ModelLosses, FeatureTable],
         accuracies: AccuracyTable,
         families: Mapping[str, str],
-        method: str = ONE_MODEL,
+        method: str = SALIENCE,
         scoring_lm: Optional[tuple[Any, Any]] = None,
         validation: Sequence[str] = (),
         settings: Optional['HeadSettings'] = None,
@@ -126,7 +126,7 @@ def fit(losses: Union[ModelLosses, FeatureTable],
         families (Mapping[str, str]): Family of each training model. Errors
             that the models of a family have in common show how large errors of
             new families are.
-        method (str): 'one-model', 'mean-loss', 'paper', or one that another
+        method (str): 'salience', 'mean-loss', 'paper', or one that another
             package declares.
         scoring_lm (Optional[tuple]): A causal LM of `transformers` and its
             tokenizer. Its tokens are the units that get weights; by default

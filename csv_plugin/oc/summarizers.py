@@ -26,6 +26,7 @@ from csv_plugin.core.predicting import (known_items, or_missing,
                                         predictable_benchmarks)
 from csv_plugin.core.predictions import Missing, Prediction, Predictions
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.text_tables import WIDTH, wrapped
 from csv_plugin.io.files import write_text
 from csv_plugin.io.known_accuracies import read_known
 from csv_plugin.io.predictors import load_predictor
@@ -38,11 +39,11 @@ from csv_plugin.oc.run_checks import (COMMON_GROUPS, LOSS_INFERENCERS,
                                       check_benchmarks, check_models,
                                       names_in_run, of_losses, predictor_files,
                                       with_common_groups)
-from csv_plugin.report.leaderboards import (Leaderboard, as_short_text,
-                                            known_in_run, predict_run,
-                                            write_leaderboard)
-from csv_plugin.report.screen import (WIDTH, next_line, shown_path,
-                                      terminal_width, wrapped)
+from csv_plugin.report.leaderboard_tables import (as_short_text,
+                                                  write_leaderboard)
+from csv_plugin.report.leaderboards import (Leaderboard, known_in_run,
+                                            predict_run)
+from csv_plugin.report.screen import next_line, shown_path, terminal_width
 
 #: Mode of the rows of losses.
 LOSS_MODE = 'loss'
@@ -125,7 +126,7 @@ class PredictedSummarizer(DefaultSummarizer):
             super().summarize(*args, **kwargs)
         width = min(terminal_width(), WIDTH)
         board = self.leaderboard
-        files = 'summary_*.txt has all metrics'
+        files = f'{self.summary_file} has all metrics'
         if board is None or not board.predictions.benchmarks:
             # OpenCompass's table is all that there is.
             print(printed.getvalue().partition(_SECOND_TABLE)[0].rstrip())
@@ -134,8 +135,9 @@ class PredictedSummarizer(DefaultSummarizer):
                   'Accuracies are in\npercent; of bits_per_byte, smaller is '
                   'better.')
         if board is not None:
-            print(f'\n{as_short_text(board, width)}')
-            files += ', leaderboard_*.txt all predictions and marks'
+            rest = f'{self.leaderboard_stem}.txt'
+            print(f'\n{as_short_text(board, width, rest)}')
+            files += f', {rest} all predictions and marks'
         line = f'Written to {shown_path(self.folder)}: {files}.'
         print(f'\n{wrapped([line], width)}')
         self._print_next()
@@ -362,7 +364,7 @@ class PredictedSummarizer(DefaultSummarizer):
         summary = Path(
             output_path
             or Path(self.work_dir, 'summary', f'summary_{time_str}.txt'))
-        self.folder = summary.parent
+        self.folder, self.summary_file = summary.parent, summary.name
         board = self.leaderboard
         if board is None:
             super()._output_to_file(output_path, time_str, table, raw_txts)
@@ -375,7 +377,8 @@ class PredictedSummarizer(DefaultSummarizer):
             summary.with_suffix('.csv'),
             '\n'.join(map(','.join, numbers)) + '\n')
         stem = summary.stem if output_path else time_str
-        write_leaderboard(summary.with_name(f'leaderboard_{stem}'), board)
+        self.leaderboard_stem = f'leaderboard_{stem}'
+        write_leaderboard(summary.with_name(self.leaderboard_stem), board)
 
     def _numbers(self, table: Sequence[Sequence[str]],
                  predictions: Predictions) -> list[list[str]]:

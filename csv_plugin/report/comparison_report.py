@@ -1,79 +1,94 @@
 """A comparison of two models as tables to read, and as one line."""
 from shlex import quote
 
-from csv_plugin.core.comparing import LOSS_MARGIN
 from csv_plugin.core.comparison import (MEAN, OF_RUNS, Comparison, interval_of,
                                         name_of, number_of)
+from csv_plugin.core.differences import LOSS_MARGIN
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import shortened
-from csv_plugin.core.noise import (BETTER, LOSS, PREDICTED, SAME, WORSE,
-                                   Difference)
-from csv_plugin.report.screen import WIDTH, text_table, wrapped
+from csv_plugin.core.noise import (BETTER, LOSS, PREDICTED, SAME, UNCLEAR,
+                                   WORSE, Difference)
+from csv_plugin.core.text_tables import WIDTH, text_table, wrapped
 
-#: Beginnings of the sentence on what came out.
-_SENTENCES = {
+#: Beginnings of the sentence on what came out, by verdict.
+_BEGINNINGS = {
     BETTER: 'B is better than A',
     WORSE: 'B is worse than A',
     SAME: 'B and A do not differ beyond noise',
+    UNCLEAR: 'The data cannot tell B from A',
 }
 
 
 def as_text(comparison: Comparison, width: float = WIDTH) -> str:
     """Return tables, notes and what came out, for the terminal."""
-    parts = [wrapped([f'{ab}: {m}' for ab, m in zip('AB', comparison.models)])]
+    a, b = comparison.models
+    parts = [wrapped([f'A: {a}', f'B: {b}'])]
     for heading, rows in comparison.tables():
         parts += [heading, text_table(rows, width)]
     notes = [f'* {note}' for note in comparison.notes]
-    parts += [
-        wrapped([*_legend(comparison), *notes]),
-        wrapped([sentence(comparison)])
-    ]
+    parts.append(wrapped([*_legend(comparison), *notes]))
+    parts.append(wrapped([sentence(comparison)]))
     return '\n\n'.join(parts)
 
 
 def sentence(comparison: Comparison) -> str:
     """Return what came out, in a few sentences.
 
-    First what decides; then the benchmarks on which a difference is predicted,
-    and the losses, if they do not decide.
+    The first says what the decisive difference is. If it is that of the
+    losses, the second names the benchmarks with a predicted difference; if
+    not, the second says what the losses show. The last says whether the
+    verdict is about runs.
     """
-    part = comparison.decisive
-    parts = [_said(part)]
-    seen = [
-        other for other in comparison.of_kind(PREDICTED)
-        if other.benchmark != MEAN and other.verdict in (BETTER, WORSE)
-    ]
-    if part.of_losses and comparison.of_kind(PREDICTED):
-        named = ', '.join(f'{other.benchmark} ({other.verdict})'
-                          for other in seen)
-        parts.append(
-            f'Predicted accuracies show a difference on {named}.'
-            if seen else 'No benchmark shows a predicted difference yet.')
+    decisive = comparison.decisive
+    sentences = [_verdict(decisive)]
     losses = comparison.of_kind(LOSS)
-    if losses and not part.of_losses:
-        parts.append(f'By loss: {_said(losses[0])}')
+    if decisive.of_losses:
+        sentences += _on_predictions(comparison)
+    elif losses:
+        sentences.append(f'By loss: {_verdict(losses[0])}')
     if comparison.about == OF_RUNS:
-        parts.append('This is about these two runs, not about their recipes.')
-    return one_line(' '.join(parts))
+        sentences.append(
+            'This is about these two runs, not about their recipes.')
+    return one_line(' '.join(sentences))
 
 
-def _said(part: Difference) -> str:
+def _verdict(part: Difference) -> str:
     """A difference as a sentence, with its interval and probability."""
-    text = _SENTENCES.get(part.verdict, 'The data cannot tell B from A')
-    names = {LOSS: 'mean loss', MEAN: 'mean accuracy'}
-    name = names.get(name_of(part), f'accuracy on {part.benchmark}')
-    share = ''
+    of = f'accuracy on {part.benchmark}'
+    if part.of_losses:
+        of = 'mean loss'
+    elif part.benchmark == MEAN:
+        of = 'mean accuracy'
+    size = f'{number_of(part, part.value)}{_unit(part)}'
     if part.of_losses and part.margin:
         # The margin is a share of the mean loss of A.
-        share = f', {100 * LOSS_MARGIN * part.value / part.margin:+.2f} %'
-    return (
-        f'{text}: {name} {number_of(part, part.value)}{_unit(part)}{share} '
-        f'({interval_of(part)}), P(B better) {part.probability:.3f}.')
+        share = LOSS_MARGIN * part.value / part.margin
+        size += f', {100 * share:+.2f} %'
+    return (f'{_BEGINNINGS[part.verdict]}: {of} {size} ({interval_of(part)}), '
+            f'P(B better) {part.probability:.3f}.')
+
+
+def _on_predictions(comparison: Comparison) -> list[str]:
+    """A sentence on the benchmarks that are predicted to differ.
+
+    There is none if nothing is predicted.
+    """
+    predicted = comparison.of_kind(PREDICTED)
+    if not predicted:
+        return []
+    named = []
+    for part in predicted:
+        if part.benchmark != MEAN and part.verdict in (BETTER, WORSE):
+            named.append(f'{part.benchmark} ({part.verdict})')
+    if not named:
+        return ['No benchmark shows a predicted difference yet.']
+    return [f'Predicted accuracies show a difference on {", ".join(named)}.']
 
 
 def as_line(comparison: Comparison) -> str:
     """Return what came out in one line of NAME=VALUE, for logs."""
     part = comparison.decisive
+    a, b = comparison.models
     fields = {
         'verdict': part.verdict.replace(' ', '_'),
         'by': quote(name_of(part)),
@@ -85,9 +100,11 @@ def as_line(comparison: Comparison) -> str:
         'unit': 'loss' if part.of_losses else 'points',
         'probability': f'{part.probability:.4f}',
         'noise': '+'.join(part.noises),
-        **dict(zip('ab', map(quote, comparison.models)))
+        'a': quote(a),
+        'b': quote(b)
     }
-    return one_line(' '.join(f'{name}={fields[name]}' for name in fields))
+    pairs = [f'{name}={value}' for name, value in fields.items()]
+    return one_line(' '.join(pairs))
 
 
 def _legend(comparison: Comparison) -> list[str]:
@@ -100,7 +117,8 @@ def _legend(comparison: Comparison) -> list[str]:
         'what decides. '
         'Detectable: found with a probability of 80 %. SE: standard error.'
     ]
-    if any(part.detectable is None for part in comparison.differences):
+    detectable = [part.detectable for part in comparison.differences]
+    if None in detectable:
         legend.append('None: no difference can be detected, as accuracies '
                       'would have to differ by more than 100 points.')
     if comparison.of_kind(PREDICTED):
@@ -119,14 +137,15 @@ def _where_to_run(parts: list[Difference]) -> list[str]:
 
     There are none if it is not known how many items benchmarks have.
     """
-    known = {
-        part.benchmark: part.by_items < part.size_to_detect
-        for part in parts if part.by_items is not None
-    }
-    if not known:
+    finer: list[str] = []
+    rest: list[str] = []
+    for part in parts:
+        if part.by_items is not None:
+            is_finer = part.by_items < part.size_to_detect
+            same = finer if is_finer else rest
+            same.append(part.benchmark)
+    if not finer and not rest:
         return []
-    finer = [name for name, is_finer in known.items() if is_finer]
-    rest = [name for name in known if name not in finer]
     lines = [
         'By items: what both models run on the benchmark would show, if '
         'their answers are not paired.'

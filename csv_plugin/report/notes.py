@@ -2,7 +2,7 @@
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress, product
-from typing import Any, NamedTuple, TypeVar, Union
+from typing import TypeVar, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,8 @@ from csv_plugin.core.escaping import same_look
 from csv_plugin.core.formatting import number, percent
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import MEAN_ERROR, Overall
-from csv_plugin.core.predictions import (NOT_YET, REAL, Missing, Predictions,
-                                         outliers)
+from csv_plugin.core.predictions import (NOT_YET, OBSERVED, Missing,
+                                         Predictions, outliers)
 from csv_plugin.core.predictor import BenchmarkFit, Predictor
 
 #: With fewer models or families, a note says that there are too few.
@@ -22,25 +22,14 @@ _ENOUGH, _ENOUGH_FAMILIES = 9, 3
 _WOULD_DO = (f'{_ENOUGH} models of {_ENOUGH_FAMILIES} families would do, some '
              'dozens are better')
 
-#: Meaning of the differences in tables with real accuracies.
-DIFFERENCES = ('diff is predicted minus real; '
+#: Meaning of the differences in tables with observed accuracies.
+DIFFERENCES = ('diff is predicted minus observed; '
                f'{MEAN_ERROR} leaves out models marked *.')
 
 _Key = TypeVar('_Key', bound=Hashable)
 
 _DIFFER = ('differ only in letter case, invisible characters or letters that '
            'look alike')
-
-
-class _Gap(NamedTuple):
-    """Cells of tables that have no number, all for the same reason.
-
-    They are the cells of all `columns`, `models` and `benchmarks`.
-    """
-    columns: tuple[str, ...]
-    models: tuple[str, ...]
-    benchmarks: tuple[str, ...]
-    reason: str
 
 
 def _grouped(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, list[str]]:
@@ -60,19 +49,20 @@ def _named(names: Sequence[str], everything: Sequence[str], kind: str) -> str:
 
 def first(names: Sequence[str], most: int = 8) -> str:
     """Names in a line, and how many more there are."""
-    more = len(names) - most
-    return ', '.join(names[:most]) + (f' and {more} more' if more > 0 else '')
+    line = ', '.join(names[:most])
+    n_more = len(names) - most
+    return f'{line} and {n_more} more' if n_more > 0 else line
 
 
 def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
-    """Return all notes on predictions beside the real accuracies.
+    """Return all notes on predictions beside the observed accuracies.
 
     `overall` has their means.
     """
     legend = []
     if np.isfinite(predictions.values).any():
         legend = predictions.legend()
-        if predictions.has_real():
+        if predictions.has_observed():
             legend.append(DIFFERENCES)
     return [
         *legend, *reasons(predictions), *findings(predictions, overall),
@@ -81,40 +71,38 @@ def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
 
 
 def reasons(predictions: Predictions) -> Iterator[str]:
-    """Yield why cells have no number, one line for all of the same reason."""
+    """Yield why cells have no number, one line for all of the same reason.
+
+    A line is about one or more columns (the observed accuracies, or the
+    predictions by a method), models and benchmarks, and all cells of these.
+    """
     models, benchmarks = predictions.models, predictions.benchmarks
-    columns = REAL, *predictions.methods
-    gaps = []
+    columns = OBSERVED, *predictions.methods
+    # Join the benchmarks of a model first, then models with equal benchmarks,
+    # then columns with equal models and benchmarks.
+    cells = []
     for column, model, name in product(columns, models, benchmarks):
-        missing = predictions.missing.get((model, name, column))
-        if missing:
-            gaps.append(_Gap((column, ), (model, ), (name, ), missing.reason))
-    # Benchmarks of a model first, then models with equal benchmarks.
-    for field in ('benchmarks', 'models', 'columns'):
-        gaps = _merged(gaps, field)
-    for gap in gaps:
-        of_models = _named(gap.models, models, 'models')
-        on_benchmarks = _named(gap.benchmarks, benchmarks, 'benchmarks')
-        yield (f'{", ".join(gap.columns)} of {of_models} on {on_benchmarks}: '
-               f'{gap.reason}')
-
-
-def _merged(gaps: Iterable[_Gap], field: str) -> list[_Gap]:
-    """Join gaps that differ in one field alone, of which each has one name."""
-    names: dict[_Gap, list[str]] = {}
-    for gap in gaps:
-        nothing: dict[str, Any] = {field: ()}
-        rest = gap._replace(**nothing)
-        names.setdefault(rest, []).extend(getattr(gap, field))
-    merged = []
-    for rest, found in names.items():
-        joined: dict[str, Any] = {field: tuple(found)}
-        merged.append(rest._replace(**joined))
-    return merged
+        gap = predictions.missing.get((model, name, column))
+        if gap:
+            cells.append(((column, model, gap.reason), name))
+    by_model = []
+    for key, names in _grouped(cells).items():
+        column, model, reason = key
+        by_model.append(((column, reason, *names), model))
+    by_column = []
+    for names_key, same_models in _grouped(by_model).items():
+        column, reason, *names = names_key
+        by_column.append(((reason, tuple(names), tuple(same_models)), column))
+    for last_key, same_columns in _grouped(by_column).items():
+        reason, on_names, of_names = last_key
+        of_models = _named(of_names, models, 'models')
+        on_benchmarks = _named(on_names, benchmarks, 'benchmarks')
+        yield (f'{", ".join(same_columns)} of {of_models} on {on_benchmarks}: '
+               f'{reason}')
 
 
 def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
-    """Yield the agreement of predictions and real accuracies."""
+    """Yield the agreement of predictions and observed accuracies."""
     main = predictions.main
     if len(main) > 1:
         yield from _of_means(predictions, overall)
@@ -122,44 +110,49 @@ def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
         rest = [name for name in predictions.benchmarks if name not in main]
         yield ('Means leave out benchmarks that are not main ones: '
                f'{first(rest)}.')
+    if outliers(predictions):
+        yield _on_outliers(predictions)
+
+
+def _on_outliers(predictions: Predictions) -> str:
+    """A line on accuracies outside of their intervals, some of them named."""
     far = outliers(predictions)
-    if far:
-        method = predictions.methods[0]
-        # No accuracy lies outside of 0 to 1.
-        narrow = ((predictions.low[:, :, 0] > 0) |
-                  (predictions.high[:, :, 0] < 1))
-        n_cells = (predictions.held_out(method) & narrow).sum()
-        # Most single predictions that a line names.
-        most = 4
-        expected = (1 - predictions.level) * n_cells
-        named = []
-        for cell in far:
-            interval = f'{percent(cell.low):.1f}-{percent(cell.high):.1f}'
-            named.append(
-                f'{cell.model} on {cell.benchmark} '
-                f'({percent(cell.observed):.1f}, interval {interval})')
-        yield (f'{method}: {len(far)} of {n_cells} real accuracies lie '
-               f'outside of their interval, where about {expected:.0f} are '
-               f'expected to: {first(named, most)}')
+    method = predictions.methods[0]
+    # No accuracy lies outside of 0 to 1.
+    can_miss = ((predictions.low[:, :, 0] > 0) |
+                (predictions.high[:, :, 0] < 1))
+    n_cells = (predictions.held_out(method) & can_miss).sum()
+    n_expected = (1 - predictions.level) * n_cells
+    # Most single predictions that the line names.
+    most = 4
+    named = []
+    for cell in far:
+        interval = f'{percent(cell.low):.1f}-{percent(cell.high):.1f}'
+        named.append(f'{cell.model} on {cell.benchmark} '
+                     f'({percent(cell.observed):.1f}, interval {interval})')
+    return (f'{method}: {len(far)} of {n_cells} observed accuracies lie '
+            f'outside of their interval, where about {n_expected:.0f} are '
+            f'expected to: {first(named, most)}')
 
 
 def outcome(predictions: Predictions) -> Iterator[str]:
     """Yield one line on the errors of all predictors on held-out models."""
-    main = predictions.methods[0]
-    parts = []
+    errors = []
     for method in predictions.methods:
         held_out = predictions.held_out(method)
         if held_out.any():
             sizes = np.abs(predictions.difference(method))[held_out]
-            parts.append(f'{method} {percent(sizes.mean()):.1f}')
-    if parts:
-        line = f'Mean absolute error in points: {", ".join(parts)}.'
-        n_inside = predictions.covered(main).sum()
-        n_cells = predictions.held_out(main).sum()
-        if n_cells:
-            line += (f' {n_inside} of {n_cells} accuracies lie in their '
-                     f'{predictions.level:.0%} intervals.')
-        yield line
+            errors.append(f'{method} {percent(sizes.mean()):.1f}')
+    if not errors:
+        return
+    line = f'Mean absolute error in points: {", ".join(errors)}.'
+    main = predictions.methods[0]
+    n_inside = predictions.covered(main).sum()
+    n_cells = predictions.held_out(main).sum()
+    if n_cells:
+        line += (f' {n_inside} of {n_cells} accuracies lie in their '
+                 f'{predictions.level:.0%} intervals.')
+    yield line
 
 
 def item_notes(predictions: Predictions, items: Mapping[tuple[str, str],
@@ -179,9 +172,10 @@ def item_notes(predictions: Predictions, items: Mapping[tuple[str, str],
         shown = f'{min(numbers)}'
         if max(numbers) > min(numbers):
             shown += f' to {max(numbers)}'
-        yield (f'real on {name}: of {shown} items, a part of the benchmark. '
-               'What the noise of so few items explains does not count as '
-               'outside.')
+        yield (
+            f'observed on {name}: of {shown} items, a part of the benchmark. '
+            'What the noise of so few items explains does not count as '
+            'outside.')
 
 
 def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
@@ -198,11 +192,12 @@ def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
     if sentences:
         yield ' '.join(sentences)
     means = overall.values
-    if not np.isnan(overall.real).all():
-        means = np.column_stack([overall.real, means])
+    if not np.isnan(overall.observed).all():
+        means = np.column_stack([overall.observed, means])
     if np.isnan(means).any():
         yield ('No mean where a number on one of the benchmarks is missing; '
-               'ranks count only models that have a real and a predicted one.')
+               'ranks count only models that have an observed and a predicted '
+               'one.')
     agreements = []
     for method in overall.methods:
         spearman, n_models = overall.agreement(method)
@@ -210,8 +205,9 @@ def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
             agreements.append(
                 f'{method} {spearman:.2f} ({n_models} held-out models)')
     if agreements:
-        yield ('Rank agreement of predicted and real means (Spearman, 1 is '
-               f'the same order, 0 is no relation): {", ".join(agreements)}.')
+        yield (
+            'Rank agreement of predicted and observed means (Spearman, 1 is '
+            f'the same order, 0 is no relation): {", ".join(agreements)}.')
 
 
 def mean_notes(overall: Overall, level: float) -> Iterator[str]:
@@ -276,7 +272,8 @@ def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
             unusable.append(f'{label}: {predictor.reason}')
         else:
             lines.append(f'{label}: {paths[label]}')
-            lines += [f'{label}, {line}' for line in learning_notes(predictor)]
+            for note in learning_notes(predictor):
+                lines.append(f'{label}, {note}')
     return lines or unusable
 
 
@@ -290,7 +287,8 @@ def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:
     others = []
     for part in predictor.benchmarks:
         found = _remarks(part)
-        remarks += [(remark, part.benchmark) for remark in found]
+        for remark in found:
+            remarks.append((remark, part.benchmark))
         for note in part.notes:
             if note not in found:
                 others.append(f'{part.benchmark}: {note}')
@@ -306,12 +304,14 @@ def outlier_notes(predictor: Predictor) -> list[str]:
     if not predictor.outliers:
         return []
     squares = (predictor.observed - predictor.left_out)**2
-    sound = ~np.isin(predictor.fit_models, list(predictor.outliers))
+    is_sound = ~np.isin(predictor.fit_models, list(predictor.outliers))
     with_all = number(_root_mean(squares))
-    without = number(_root_mean(squares[sound]))
+    without = number(_root_mean(squares[is_sound]))
+    farthest_first = sorted(
+        predictor.outliers, key=predictor.outliers.__getitem__, reverse=True)
     named = []
-    for model, size in sorted(
-            predictor.outliers.items(), key=lambda item: -item[1]):
+    for model in farthest_first:
+        size = predictor.outliers[model]
         named.append(f'{model} ({size:.1f} times the expected error)')
     return [
         'Outliers among the training models, which count less: '
@@ -359,7 +359,8 @@ def shortage_notes(accuracies: AccuracyTable, families: Mapping[str, str],
     for name in accuracies.benchmarks:
         column = accuracies.select(fitted).column(name)
         models = [*compress(fitted, ~np.isnan(column))]
-        few = _too_few(len(models), len({families[m] for m in models}))
+        own_families = {families[model] for model in models}
+        few = _too_few(len(models), len(own_families))
         if few:
             found.append((few, name))
     return _by_remark(found, accuracies.benchmarks)
@@ -391,16 +392,19 @@ def family_notes(families: Mapping[str, str],
     Both arguments are by model; losses are all of a model's, in any shape.
     """
     lines = []
-    own_families = dict.fromkeys(families[model] for model in losses)
-    for names in _look_alikes(own_families):
+    in_use = [families[model] for model in losses]
+    for names in _look_alikes(dict.fromkeys(in_use)):
         lines.append(f'families {names} {_DIFFER}. Give a family one name, so '
                      'that its models are held out together.')
     for names in _look_alikes(map(str, losses)):
         lines.append(f'models {names} {_DIFFER}. If they are one model, '
                      'remove all but one.')
-    twins = _grouped((part.tobytes(), model) for model, part in losses.items())
-    for models in twins.values():
-        if len({families[model] for model in models}) > 1:
+    by_losses = []
+    for model, part in losses.items():
+        by_losses.append((part.tobytes(), model))
+    for models in _grouped(by_losses).values():
+        own_families = {families[model] for model in models}
+        if len(own_families) > 1:
             lines.append(
                 f'{first(models)} have the same losses but several families. '
                 'If they are one model, remove all but one; else give them '
@@ -413,7 +417,9 @@ def _look_alikes(names: Iterable[str]) -> Iterator[str]:
 
     They are escaped, which tells letters of other scripts apart.
     """
-    alike = _grouped((same_look(name), ascii(name)) for name in names)
-    for found in alike.values():
+    by_look = []
+    for name in names:
+        by_look.append((same_look(name), ascii(name)))
+    for found in _grouped(by_look).values():
         if len(found) > 1:
             yield ' and '.join(sorted(found))

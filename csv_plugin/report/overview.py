@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from csv_plugin.core.formatting import interval, number, percent
-from csv_plugin.core.predictions import REAL, Predictions
-from csv_plugin.report.leaderboards import (Leaderboard, mean_cells, percents,
-                                            rank_cells)
-from csv_plugin.report.screen import columns_that_fit, text_table
+from csv_plugin.core.predictions import OBSERVED
+from csv_plugin.core.text_tables import columns_that_fit, text_table
+from csv_plugin.report.leaderboard_tables import (mean_cells, percents,
+                                                  rank_cells)
+from csv_plugin.report.leaderboards import Leaderboard
 
-#: Columns of a single model; the third has the marks of `MARKS`.
-_HEADER = 'benchmark', 'predicted', '', 'interval', 'chance', 'expected error'
+Column = list[str]
 
 
 def overview(board: Leaderboard, width: int) -> tuple[str, str]:
@@ -24,87 +24,126 @@ def overview(board: Leaderboard, width: int) -> tuple[str, str]:
     empty if nothing is left out.
     """
     if len(board.predictions.models) == 1:
-        return text_table(_of_one_model(board), width), ''
-    return _of_models(board, width)
+        return text_table(_rows_of_one_model(board)), ''
+    return _table_of_models(board, width)
 
 
-def _of_one_model(board: Leaderboard) -> list[list[str]]:
-    """Rows of benchmarks below a header; the mean comes first."""
-    predictions, overall = board.predictions, board.overall
-    rows = [list(_HEADER)]
-    observed = [REAL]
-    view = overall.views.get(predictions.methods[0])
-    if len(overall.benchmarks) > 1 and view is not None:
-        mark = '*' if overall.in_sample[0, 0] else ''
-        mean, = percents(overall.values[0, :1])
-        rows.append([
-            f'mean of {len(overall.benchmarks)}', mean, mark,
-            interval(view.low[0], view.high[0]), '', ''
-        ])
-        observed += percents(overall.real)
-    observed += percents(predictions.real[0])
-    for b, name in enumerate(predictions.benchmarks):
-        chance = predictions.chance.get(name, np.nan)
-        ends = predictions.low[0, b, 0], predictions.high[0, b, 0]
-        rows.append([
-            name,
-            number(percent(predictions.values[0, b, 0])),
-            predictions.marks(name)[0],
-            interval(*ends, 0.0 if np.isnan(chance) else chance),
-            number(percent(chance), '.0f'),
-            number(percent(predictions.expected_error[0, b, 0]))
-        ])
-    if not any(row[2] for row in rows):
-        rows = [[*row[:2], *row[3:]] for row in rows]
-    if predictions.has_real():
-        rows = [[row[0], cell, *row[1:]] for row, cell in zip(rows, observed)]
-    return rows
+# ---- one model
 
 
-def _of_models(board: Leaderboard, width: int) -> tuple[str, str]:
+def _rows_of_one_model(board: Leaderboard) -> list[list[str]]:
+    """Rows of benchmarks below a header; the mean comes first.
+
+    Columns that are empty in all rows are left out: observed accuracies and
+    marks.
+    """
+    header = [
+        'benchmark', OBSERVED, 'predicted', '', 'interval', 'chance',
+        'expected error'
+    ]
+    rows = _mean_rows(board)
+    for b in range(len(board.predictions.benchmarks)):
+        rows.append(_benchmark_row(board, b))
+    kept = [*range(len(header))]
+    if not board.predictions.has_observed():
+        kept.remove(header.index(OBSERVED))
+    marks = [row[3] for row in rows]
+    if not any(marks):
+        kept.remove(3)
+    shown = []
+    for row in [header, *rows]:
+        shown.append([row[k] for k in kept])
+    return shown
+
+
+def _mean_rows(board: Leaderboard) -> list[list[str]]:
+    """The row of the mean; none for a single benchmark."""
+    overall = board.overall
+    view = overall.views.get(board.predictions.methods[0])
+    if len(overall.benchmarks) < 2 or view is None:
+        return []
+    name = f'mean of {len(overall.benchmarks)}'
+    [observed] = percents(overall.observed)
+    [predicted] = percents(overall.values[:, 0])
+    mark = '*' if overall.in_sample[0, 0] else ''
+    ends = interval(view.low[0], view.high[0])
+    return [[name, observed, predicted, mark, ends, '', '']]
+
+
+def _benchmark_row(board: Leaderboard, b: int) -> list[str]:
+    """The row of benchmark b."""
+    predictions = board.predictions
+    name = predictions.benchmarks[b]
+    [mark] = predictions.marks(name)
+    low, high = predictions.low[0, b, 0], predictions.high[0, b, 0]
+    chance = predictions.chance.get(name, np.nan)
+    least = 0.0 if np.isnan(chance) else chance
+    return [
+        name,
+        *percents([predictions.observed[0, b]]),
+        number(percent(predictions.values[0, b, 0])), mark,
+        interval(low, high, least),
+        number(percent(chance), '.0f'),
+        number(percent(predictions.expected_error[0, b, 0]))
+    ]  # yapf: disable
+
+
+# ---- several models
+
+
+def _table_of_models(board: Leaderboard, width: int) -> tuple[str, str]:
     """Rows of models, with the intervals of benchmarks if all of them fit."""
     predictions = board.predictions
     order = board.overall.order()
-    names = [predictions.models[m] for m in order]
-    left = [['model', *names], *_means(board, order)]
-    whole = [[name, *_sorted(predictions.cells(name), order)]
-             for name in predictions.benchmarks]
-    if columns_that_fit([*left, *whole], width) == len(left) + len(whole):
-        return text_table(list(zip(*left, *whole)), width), ''
-    short = [[name, *_sorted(_without_intervals(predictions, name), order)]
-             for name in predictions.benchmarks]
-    n_shown = max(columns_that_fit([*left, *short], width) - len(left), 0)
+    left = [_sorted('model', predictions.models, order)]
+    left += _mean_columns(board, order)
+    with_intervals, short = [], []
+    for b, name in enumerate(predictions.benchmarks):
+        with_intervals.append(_sorted(name, predictions.cells(name), order))
+        short.append(_sorted(name, _cells_without_intervals(board, b), order))
+    whole = left + with_intervals
+    if columns_that_fit(whole, width) == len(whole):
+        return _text(whole, width), ''
+    n_shown = columns_that_fit(left + short, width) - len(left)
+    n_shown = max(n_shown, 0)
     left_out = 'intervals of single benchmarks'
     if n_shown < len(short):
         left_out += f', and {len(short) - n_shown} of {len(short)} benchmarks'
-    return text_table(list(zip(*left, *short[:n_shown])), width), left_out
+    return _text(left + short[:n_shown], width), left_out
 
 
-def _means(board: Leaderboard, order: Sequence[int]) -> list[list[str]]:
+def _text(columns: Sequence[Column], width: int) -> str:
+    rows = list(zip(*columns))
+    return text_table(rows, width)
+
+
+def _mean_columns(board: Leaderboard, order: Sequence[int]) -> list[Column]:
     """Columns of the observed and the predicted mean, and of the rank.
 
     There are none without at least two benchmarks.
     """
-    predictions, overall = board.predictions, board.overall
-    method = predictions.methods[0]
+    overall = board.overall
+    method = board.predictions.methods[0]
     if len(overall.benchmarks) < 2 or method not in overall.methods:
         return []
-    columns = [[
-        f'mean of {len(overall.benchmarks)}',
-        *_sorted(mean_cells(overall, method), order)
-    ]]
+    columns = []
+    if not np.isnan(overall.observed).all():
+        columns.append(_sorted(OBSERVED, percents(overall.observed), order))
+    name = f'mean of {len(overall.benchmarks)}'
+    columns.append(_sorted(name, mean_cells(overall, method), order))
     if overall.ranked.any():
-        columns.append(['rank', *_sorted(rank_cells(overall, method), order)])
-    if not np.isnan(overall.real).all():
-        columns.insert(0, [REAL, *_sorted(percents(overall.real), order)])
+        columns.append(_sorted('rank', rank_cells(overall, method), order))
     return columns
 
 
-def _without_intervals(predictions: Predictions, benchmark: str) -> list[str]:
-    values = predictions.values[:, predictions.benchmarks.index(benchmark), 0]
-    marks = predictions.marks(benchmark)
-    return [cell + mark for cell, mark in zip(percents(values), marks)]
+def _cells_without_intervals(board: Leaderboard, b: int) -> list[str]:
+    """Predictions on benchmark b with their marks, by model."""
+    predictions = board.predictions
+    values = percents(predictions.values[:, b, 0])
+    marks = predictions.marks(predictions.benchmarks[b])
+    return [value + mark for value, mark in zip(values, marks)]
 
 
-def _sorted(cells: Sequence[str], order: Sequence[int]) -> list[str]:
-    return [cells[m] for m in order]
+def _sorted(header: str, cells: Sequence[str], order: Sequence[int]) -> Column:
+    """A column whose cells below the header are in an order."""
+    return [header, *(cells[m] for m in order)]

@@ -1,23 +1,24 @@
 """A study as tables: predictions, errors by benchmark, a Markdown report."""
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import indent
 
 import numpy as np
 
-from csv_plugin.core.escaping import markdown, visible
+from csv_plugin.core.escaping import visible
 from csv_plugin.core.formatting import ANY, number, percent
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import BenchmarkFit
-from csv_plugin.core.study import (BASELINE, BenchmarkErrors, Study,
+from csv_plugin.core.study import (MEAN_LOSS, BenchmarkErrors, Study,
                                    geometric_mean)
+from csv_plugin.core.text_tables import text_table, wrapped
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import ModelInfo, write_csv
 from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.notes import (learning_notes, outlier_notes,
                                      outside_notes)
-from csv_plugin.report.screen import markdown_table, text_table, wrapped
+from csv_plugin.report.screen import markdown_list, markdown_table
 
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
                       'low', 'high', 'extrapolated', 'in_sample', 'at_chance',
@@ -37,9 +38,9 @@ smaller than means of errors.
 #: The same in short, for the terminal, and for all columns.
 _SHORT = (
     'error: mean absolute, in points (percent), of held-out models; of '
-    'mean loss: divided by the error of mean-loss; coverage: real accuracies '
-    'inside of the {level:.0%} intervals; ({any}): these reach from '
-    'chance, or below, to 100 %. --wide has all columns.')
+    'mean loss: divided by the error of mean-loss; coverage: observed '
+    'accuracies inside of the {level:.0%} intervals; ({any}): these reach '
+    'from chance, or below, to 100 %. --wide has all columns.')
 _UNITS = ('MSE in 1e-3, MAE and width of intervals in points; ({any}): all '
           'intervals reach from chance, or below, to 100 %; means of MSE are '
           'geometric.')
@@ -49,6 +50,9 @@ _METHODS = {
     'salience': 'the method, which learns how much each loss counts',
     'mean-loss': 'the baseline, the mean loss with a learned floor',
 }
+
+#: Errors of one method by benchmark.
+ErrorsByBenchmark = Mapping[str, BenchmarkErrors]
 
 #: Columns of tables of fits, see `fit_cells`, and their legend.
 FIT_HEADER = 'error', 'expected error'
@@ -68,36 +72,41 @@ def write_predictions(folder: Path, study: Study,
     """
     table = study.predictions
     in_sample = table.in_sample[:, :, 0]
-    arrays = (table.values, table.low, table.high, 1 * table.extrapolated,
-              1 * table.in_sample, 1 * table.at_chance, table.expected_error)
-
-    def row(m: int, b: int) -> tuple[object, ...]:
-        model = table.models[m]
-        return (model, table.benchmarks[b], info[model].split,
-                table.real[m, b], *(array[m, b, 0] for array in arrays))
-
-    for name, part in (('predictions', ~in_sample), ('in_sample', in_sample)):
-        write_csv(folder / f'{name}.csv', PREDICTION_COLUMNS,
-                  (row(m, b) for m, b in np.argwhere(part)))
+    parts = {'predictions': ~in_sample, 'in_sample': in_sample}
+    for name, is_part in parts.items():
+        rows = []
+        for m, b in np.argwhere(is_part):
+            model = table.models[m]
+            rows.append([
+                model,
+                table.benchmarks[b],
+                info[model].split,
+                table.observed[m, b],
+                table.values[m, b, 0],
+                table.low[m, b, 0],
+                table.high[m, b, 0],
+                int(table.extrapolated[m, b, 0]),
+                int(table.in_sample[m, b, 0]),
+                int(table.at_chance[m, b, 0]),
+                table.expected_error[m, b, 0],
+            ])
+        write_csv(folder / f'{name}.csv', PREDICTION_COLUMNS, rows)
 
 
 def leaderboard(study: Study, models: Sequence[str]) -> Leaderboard:
     """Predictions of the method for some models."""
     predictions = _of_method(study).select(models)
-    named = dict(zip(models, models))
-    joints = {
-        method: joint.renamed(named)
-        for method, joint in study.joints.items()
-        if method in predictions.methods
-    }
+    names = dict(zip(models, models))
+    joints = {}
+    for method, joint in study.joints.items():
+        if method in predictions.methods:
+            joints[method] = joint.renamed(names)
     return Leaderboard.of(predictions, joints=joints)
 
 
 def fit_cells(part: BenchmarkFit) -> list[str]:
     """Errors of a benchmark in columns of `FIT_HEADER`; '-' where unknown."""
-    return [
-        number(percent(error)) for error in (part.error, part.expected_error)
-    ]
+    return [number(percent(part.error)), number(percent(part.expected_error))]
 
 
 def _of_method(study: Study) -> Predictions:
@@ -107,24 +116,26 @@ def _of_method(study: Study) -> Predictions:
 def error_rows(study: Study) -> list[list[str]]:
     """All errors by benchmark, below a header; means over main ones last."""
     methods = study.predictions.methods
-    by_method = {method: study.errors(method) for method in methods}
+    by_method = _errors_by_method(study)
     own = by_method[methods[0]]
-    judged = judged_benchmarks(study)
-    header = [
-        'benchmark', 'models', *(f'MSE {method}' for method in methods), 'MAE',
-        'Spearman', 'coverage', 'width'
-    ]
-    groups = [(name, str(errors.n_models), [name])
-              for name, errors in own.items()]
-    groups.append((f'mean of {len(judged)}', '', judged))
+    header = ['benchmark', 'models']
+    header += [f'MSE {method}' for method in methods]
+    header += ['MAE', 'Spearman', 'coverage', 'width']
     rows = [header]
-    for name, n_models, names in groups:
-        squares = [_mean_mse(by_method[method], names) for method in methods]
-        rows.append([
-            name, n_models,
-            *(number(1e3 * square, '.2f') for square in squares),
-            *_wide_cells([own[name] for name in names])
-        ])
+
+    def add_row(name: str, n_models: str, benchmarks: Sequence[str]) -> None:
+        """Add a row with means over some benchmarks."""
+        row = [name, n_models]
+        for method in methods:
+            square = _mean_mse(by_method[method], benchmarks)
+            row.append(number(1e3 * square, '.2f'))
+        row += _wide_cells([own[benchmark] for benchmark in benchmarks])
+        rows.append(row)
+
+    for name, errors in own.items():
+        add_row(name, str(errors.n_models), [name])
+    judged = judged_benchmarks(study)
+    add_row(f'mean of {len(judged)}', '', judged)
     return rows
 
 
@@ -134,34 +145,44 @@ def short_table(study: Study) -> str:
     The rows are the benchmarks by the method, and then the means over the main
     ones by each method.
     """
-    methods = study.predictions.methods
-    by_method = {method: study.errors(method) for method in methods}
-    baseline, own = by_method[BASELINE], by_method[methods[0]]
-    judged = judged_benchmarks(study)
+    by_method = _errors_by_method(study)
+    baseline = by_method[MEAN_LOSS]
+    own = by_method[study.predictions.methods[0]]
     rows = [['benchmark', 'models', 'error', 'of mean loss', 'coverage']]
-    rows += [[
-        name, str(errors.n_models), *_short_cells(own, baseline, [name])
-    ] for name, errors in own.items()]
-    rows += [[
-        f'mean of {len(judged)} by {method}', '',
-        *_short_cells(errors, baseline, judged)
-    ] for method, errors in by_method.items()]
+    for name, errors in own.items():
+        cells = _short_cells(own, baseline, [name])
+        rows.append([name, str(errors.n_models), *cells])
+    judged = judged_benchmarks(study)
+    for method, by_benchmark in by_method.items():
+        cells = _short_cells(by_benchmark, baseline, judged)
+        rows.append([f'mean of {len(judged)} by {method}', '', *cells])
     return text_table(rows)
 
 
-def _short_cells(errors: Mapping[str, BenchmarkErrors],
-                 baseline: Mapping[str, BenchmarkErrors],
+def _errors_by_method(study: Study) -> dict[str, ErrorsByBenchmark]:
+    """Errors by method, the one under study first, and benchmark."""
+    found: dict[str, ErrorsByBenchmark] = {}
+    for method in study.predictions.methods:
+        found[method] = study.errors(method)
+    return found
+
+
+def _short_cells(errors: ErrorsByBenchmark, baseline: ErrorsByBenchmark,
                  names: Sequence[str]) -> list[str]:
     """Three cells; '-' where an error on a benchmark is missing."""
     if not names:
         return ['-'] * 3
-    error = sum(errors[name].mae for name in names)
-    by_mean_loss = sum(baseline[name].mae for name in names)
+    error, by_mean_loss = 0.0, 0.0
+    coverages = []
+    for name in names:
+        error += errors[name].mae
+        by_mean_loss += baseline[name].mae
+        coverages.append(errors[name].coverage)
+    ratio = error / by_mean_loss if by_mean_loss else math.nan
     return [
         number(percent(error / len(names))),
-        number(error / by_mean_loss if by_mean_loss else math.nan, '.2f'),
-        _of_intervals(
-            _mean(errors[name].coverage for name in names), error, '.0%')
+        number(ratio, '.2f'),
+        _of_intervals(_mean(coverages), error, '.0%')
     ]
 
 
@@ -190,34 +211,41 @@ def expected_line(study: Study) -> str:
 def judged_benchmarks(study: Study) -> list[str]:
     """Main benchmarks on which the method has an error."""
     errors = study.errors(study.predictions.methods[0])
-    return [
-        name for name in study.predictions.main
-        if not math.isnan(errors[name].mse)
-    ]
+    judged = []
+    for name in study.predictions.main:
+        if not math.isnan(errors[name].mse):
+            judged.append(name)
+    return judged
 
 
-def _mean_mse(errors: Mapping[str, BenchmarkErrors],
-              judged: Sequence[str]) -> float:
+def _mean_mse(errors: ErrorsByBenchmark, names: Sequence[str]) -> float:
     """Geometric mean; NaN if one of the benchmarks has no error."""
-    squares = [errors[name].mse for name in judged]
-    return math.nan if any(map(math.isnan,
-                               squares)) else geometric_mean(squares)
+    squares = [errors[name].mse for name in names]
+    if np.isnan(squares).any():
+        return math.nan
+    return geometric_mean(squares)
 
 
 def _wide_cells(errors: Sequence[BenchmarkErrors]) -> list[str]:
-    """Means of MAE, rank correlation, coverage and width."""
-    error = _mean(e.mae for e in errors)
-    width = _mean(
-        math.nan if math.isnan(e.coverage) else e.width for e in errors)
+    """Means of MAE, rank correlation, coverage and width over benchmarks."""
+    sizes, correlations, coverages, widths = [], [], [], []
+    for part in errors:
+        sizes.append(part.mae)
+        correlations.append(part.spearman)
+        coverages.append(part.coverage)
+        if not math.isnan(part.coverage):
+            widths.append(part.width)
+    error = _mean(sizes)
     return [
         number(100 * error),
-        number(_mean(e.spearman for e in errors), '.2f'),
-        _of_intervals(_mean(e.coverage for e in errors), error, '.2f'),
-        _of_intervals(100 * width, error, '.1f')
+        number(_mean(correlations), '.2f'),
+        _of_intervals(_mean(coverages), error, '.2f'),
+        _of_intervals(100 * _mean(widths), error, '.1f')
     ]
 
 
-def _mean(values: Iterable[float]) -> float:
+def _mean(values: Sequence[float]) -> float:
+    """Mean of the numbers that are not NaN; NaN without any."""
     numbers = [value for value in values if not math.isnan(value)]
     return sum(numbers) / len(numbers) if numbers else math.nan
 
@@ -228,12 +256,14 @@ def summary(study: Study, title: str, wide: bool = False) -> str:
     if wide:
         table, legend = text_table(error_rows(study), width=math.inf), _UNITS
     legend = legend.format(level=study.predictions.level, any=ANY)
-    methods = '; '.join(f'{name}: {words}' for name, words in _METHODS.items()
-                        if name in study.predictions.methods)
+    methods = []
+    for name, words in _METHODS.items():
+        if name in study.predictions.methods:
+            methods.append(f'{name}: {words}')
     parts = [
         title,
-        wrapped(outlier_notes(study.predictor)),
-        f'{table}\n\n{wrapped([legend, f"{methods}."])}',
+        wrapped(outlier_notes(study.predictor)), table,
+        wrapped([legend, '; '.join(methods) + '.']),
         wrapped([expected_line(study)]),
         wrapped(outside_notes(_of_method(study))),
         wrapped(learning_notes(study.predictor))
@@ -254,21 +284,23 @@ def write_report(path: FilePath,
     n_main = len(judged_benchmarks(study))
     legend = _LEGEND.format(
         level=study.predictions.level, n_main=n_main, any=ANY)
-    training = *remarks, *learning_notes(study.predictor, verbose=True)
-    notes = [
-        f'* {markdown(note)}' for note in (*outside_notes(_of_method(study)),
-                                           *(f'{note}.' for note in training))
-    ]
-    outliers = [f'* {markdown(n)}' for n in outlier_notes(study.predictor)]
+    notes = [*outside_notes(_of_method(study))]
+    for note in (*remarks, *learning_notes(study.predictor, verbose=True)):
+        notes.append(f'{note}.')
+    fits = [['benchmark', *FIT_HEADER]]
+    for part in study.predictor.benchmarks:
+        fits.append([part.benchmark, *fit_cells(part)])
     parts = [
         f'# {title}',
-        indent(visible(command), '    '), *outliers,
+        indent(visible(command), '    '),
+        '\n'.join(markdown_list(outlier_notes(study.predictor))),
         markdown_table(error_rows(study)),
         legend.strip(),
-        expected_line(study), '## Families left out',
-        markdown_table([['benchmark', *FIT_HEADER],
-                        *([part.benchmark, *fit_cells(part)]
-                          for part in study.predictor.benchmarks)]),
-        FIT_LEGEND, '\n'.join(['## Notes', '', *(notes or ['None.'])])
+        expected_line(study),
+        '## Families left out',
+        markdown_table(fits),
+        FIT_LEGEND,
+        '## Notes',
+        '\n'.join(markdown_list(notes)) or 'None.',
     ]
     write_text(path, '\n\n'.join(filter(None, parts)) + '\n')

@@ -3,10 +3,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from csv_plugin.core.comparing import MARGIN
+from csv_plugin.core.text_tables import WIDTH, text_table, wrapped
 from csv_plugin.io.files import write_text
 from csv_plugin.io.json_files import write_json
 from csv_plugin.io.tables import write_csv
-from csv_plugin.report.screen import WIDTH, text_table, wrapped
 from csv_plugin.triage.result import (CHECKPOINT_FIELDS, FORECAST_FIELDS,
                                       LEAST_PROBABILITY, LONGER, STOP, Triage)
 
@@ -18,7 +18,8 @@ def as_text(triage: Triage, width: float = WIDTH) -> str:
         parts += [heading, text_table(rows, width)]
     parts.append(wrapped([*triage.legend(), *_legend(triage)]))
     if triage.notes:
-        parts += ['Notes', wrapped(f'* {note}' for note in triage.notes)]
+        notes = [f'* {note}' for note in triage.notes]
+        parts += ['Notes', wrapped(notes)]
     return '\n\n'.join(parts)
 
 
@@ -44,7 +45,7 @@ def write_triage(folder: Path, triage: Triage) -> None:
 
 def write_tables(folder: Path, triage: Triage) -> None:
     """Write `checkpoints.csv` and `forecasts.csv` to an existing folder."""
-    write_csv(folder / 'checkpoints.csv', CHECKPOINT_FIELDS,
-              [[*row.values()] for row in triage.checkpoint_records()])
-    write_csv(folder / 'forecasts.csv', FORECAST_FIELDS,
-              [[*row.values()] for row in triage.forecast_records()])
+    checkpoints = [[*row.values()] for row in triage.checkpoint_records()]
+    forecasts = [[*row.values()] for row in triage.forecast_records()]
+    write_csv(folder / 'checkpoints.csv', CHECKPOINT_FIELDS, checkpoints)
+    write_csv(folder / 'forecasts.csv', FORECAST_FIELDS, forecasts)

@@ -68,17 +68,19 @@ def _from_the_start(checkpoints: Mapping[str, Checkpoint],
     """Count steps and tokens since the start of the training, not of a stage.
     """
     found = dict(checkpoints)
-    for model in sorted(found, key=lambda name: stages[name]):
-        point, stage = checkpoints[model], stages[model]
-        before = [
-            found[name] for name, other in checkpoints.items()
-            if other.run == point.run and stages[name] < stage
-        ]
-        if before:
+    for model in sorted(checkpoints, key=stages.__getitem__):
+        point = checkpoints[model]
+        # Checkpoints of the earlier stages of this run.
+        steps, tokens = [], []
+        for name, other in checkpoints.items():
+            if other.run == point.run and stages[name] < stages[model]:
+                steps.append(found[name].step)
+                tokens.append(found[name].tokens)
+        if steps:
             found[model] = replace(
                 point,
-                step=point.step + max(p.step for p in before),
-                tokens=point.tokens + max(p.tokens for p in before))
+                step=point.step + max(steps),
+                tokens=point.tokens + max(tokens))
     return found
 
 
@@ -155,13 +157,17 @@ def last_checkpoints(
     Checkpoints are described as in `describe_checkpoints`. A model whose name
     begins like those of a run has to be one of them.
     """
-    models = list(models)
-    known = describe_checkpoints(
-        [m for m in models if m in (table or ()) or _tells_step(m)], table)
+    of_runs, others = [], []
+    for model in models:
+        is_described = table is not None and model in table
+        if is_described or _tells_step(model):
+            of_runs.append(model)
+        else:
+            others.append(model)
+    known = describe_checkpoints(of_runs, table)
     runs: dict[str, list[str]] = {}
     for model, point in known.items():
         runs.setdefault(point.run, []).append(model)
-    others = [model for model in models if model not in known]
     for model in others:
         if model.rpartition('@')[0] in runs:
             # Raises the error that says what is wrong with the name.
@@ -194,9 +200,11 @@ def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
 
 def _progress(checkpoints: Sequence[Checkpoint]) -> NDArray[np.float64]:
     """Tokens of n checkpoints or, where they are not known, steps, `(n,)`."""
-    if choose_measure(checkpoints) == 'tokens':
-        return np.array([point.tokens for point in checkpoints], float)
-    return np.array([point.step for point in checkpoints], float)
+    measure = choose_measure(checkpoints)
+    done = []
+    for point in checkpoints:
+        done.append(point.tokens if measure == 'tokens' else point.step)
+    return np.array(done, float)
 
 
 def known_budgets(checkpoints: Iterable[Checkpoint]) -> dict[str, float]:
@@ -228,7 +236,8 @@ def rows_by_run(
     for row in np.argsort(done).tolist():
         if done[row] > 0:
             rows.setdefault(checkpoints[row].run, []).append(row)
-    return {
-        run: (np.array(of_run), done[of_run])
-        for run, of_run in sorted(rows.items())
-    }
+    found = {}
+    for run in sorted(rows):
+        of_run = np.array(rows[run])
+        found[run] = of_run, done[of_run]
+    return found

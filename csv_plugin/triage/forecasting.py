@@ -35,9 +35,15 @@ LEAST_SQUARE = 1e-12
 class GainLaw:
     """Ridge regression of gains between a share of the budget and the end.
 
-    It is fitted to n earlier runs. Their states at the share (`now`) and at
-    the end are `(n, 1 + K)`: the level, and the logarithms of losses. Level
-    and losses have the same weight. `runs` and `families` are names.
+    It is fitted to n earlier runs in its dual form: a gain is a sum of the n
+    gains, weighted by how alike the runs are at the share.
+
+    Args:
+        runs (Sequence[str]): Names of the runs.
+        families (Sequence[str]): Their families.
+        now (NDArray): States at the share, the level first, then logarithms of
+            K losses, `(n, 1 + K)`.
+        end (NDArray): States at the end, `(n, 1 + K)`.
 
     Attributes:
         cross_validated: States at the end, each forecast from the runs of
@@ -49,65 +55,84 @@ class GainLaw:
         self.runs, self.families = tuple(runs), tuple(families)
         self.now, self.end = now, end
         self._middle = now.mean(axis=0)
-        self._away = now - self._middle
-        square = (self._away**2).mean(axis=0)
-        # One over the mean square of a run: of its level, and of its logs.
-        parts = np.maximum([square[0], square[1:].sum()], LEAST_SQUARE)
-        self._weights = np.append(1 / parts[0],
-                                  np.full(len(square) - 1, 1 / parts[1]))
-        kernel, gains = self._kernel(now), end - now
-        labels = np.array(self.families)
-        best = math.inf
+        self._weights = _inverse_squares(now - self._middle)
+        covariances = self._covariances(now)
+        gains = end - now
         # Candidates for the penalty. With 1, the noise of gains has the same
         # variance as the effect of a deviation of typical size.
         penalties = (.03, .1, .3, 1., 3., 10., 100.)
+        least_cost = math.inf
         for penalty in penalties:
-            inverse = np.linalg.inv(kernel + penalty * np.eye(len(now)))
-            dual = inverse @ gains
-            # With A = kernel + penalty, the errors of family f, forecast from
-            # the others, are inverse(inverse(A)_ff) (inverse(A) gains)_f. The
-            # weights and the middle of all runs are kept.
-            errors = np.empty_like(gains)
-            for family in np.unique(labels):
-                rows = np.flatnonzero(labels == family)
-                errors[rows] = np.linalg.solve(inverse[np.ix_(rows, rows)],
-                                               dual[rows])
+            inverse = np.linalg.inv(covariances + penalty * np.eye(len(now)))
+            errors = _left_out_errors(inverse, gains, self.families)
             cost = float((errors[:, 0]**2).sum())
-            if cost < best:
-                best, self._dual = cost, dual
+            if cost < least_cost:
+                least_cost = cost
+                self._dual = inverse @ gains
                 self.cross_validated = end - errors
-
-    def _kernel(self, states: NDArray) -> NDArray[np.float64]:
-        """Covariances of gains with those of the n runs, `(m, n)`."""
-        away = self._weights * (states - self._middle)
-        # Variance of the constant gain, in the same unit: it is hardly pulled
-        # to 0.
-        constant = 100.
-        covariances: NDArray = constant + away @ self._away.T
-        return covariances
 
     def forecast(self, states: NDArray) -> NDArray[np.float64]:
         """Return states at the end from those at the share, `(m, 1 + K)`."""
-        forecast: NDArray = states + self._kernel(states) @ self._dual
-        return forecast
+        gains: NDArray = self._covariances(states) @ self._dual
+        return states + gains
 
     @cached_property
     def growth(self) -> float:
-        """Growth of errors of the level where better runs are forecast.
+        """Factor of the errors of a run that ends better than all others.
 
-        This is the root mean square of errors when the best runs are forecast
-        from the worst, over the usual one; at least 1. Each run counts as a
-        family here, since few are left.
+        This is the root mean square error of the level when the best earlier
+        runs are forecast from the worst, over the usual one; at least 1. Each
+        run counts as a family here, since few are left.
         """
-        errors: list[float] = []
+        errors = []
         for worse, better in worse_and_better(self.end[:, 0]):
             names = [self.runs[row] for row in worse]
             law = GainLaw(names, names, self.now[worse], self.end[worse])
-            found = law.forecast(self.now[better])
-            errors += (self.end[better] - found)[:, 0].tolist()
+            forecast = law.forecast(self.now[better])
+            errors.append((self.end[better] - forecast)[:, 0])
+        square = np.mean(np.concatenate(errors)**2)
         usual = np.mean((self.end - self.cross_validated)[:, 0]**2)
-        ratio = np.mean(np.square(errors)) / max(usual, LEAST_SQUARE)
-        return max(1.0, math.sqrt(ratio))
+        return max(1.0, math.sqrt(square / max(usual, LEAST_SQUARE)))
+
+    def _covariances(self, states: NDArray) -> NDArray[np.float64]:
+        """Covariances of the gains of m states and of the n runs, `(m, n)`."""
+        # Variance of the constant gain, in the unit of the penalty: it is
+        # hardly pulled to 0.
+        constant = 100.
+        of_states = self._weights * (states - self._middle)
+        of_runs = self.now - self._middle
+        covariances: NDArray = constant + of_states @ of_runs.T
+        return covariances
+
+
+def _inverse_squares(deviations: NDArray) -> NDArray[np.float64]:
+    """One over the mean square of the level and of all losses, `(1 + K,)`.
+
+    So the level has the same weight as all K losses together. `deviations` are
+    `(n, 1 + K)`.
+    """
+    squares = (deviations**2).mean(axis=0)
+    n_losses = len(squares) - 1
+    of_level = max(squares[0], LEAST_SQUARE)
+    of_losses = max(squares[1:].sum(), LEAST_SQUARE)
+    return np.append(1 / of_level, np.full(n_losses, 1 / of_losses))
+
+
+def _left_out_errors(inverse: NDArray, gains: NDArray,
+                     families: Sequence[str]) -> NDArray[np.float64]:
+    """Errors of gains that are forecast from other families, `(n, 1 + K)`.
+
+    `inverse` is that of A, the covariances plus the penalty. The errors of the
+    rows F of a family are then (A^-1)_FF^-1 (A^-1 gains)_F. The weights and
+    the middle of all runs are kept.
+    """
+    dual = inverse @ gains
+    labels = np.array(families)
+    errors = np.empty_like(gains)
+    for family in np.unique(labels):
+        rows = np.flatnonzero(labels == family)
+        errors[rows] = np.linalg.solve(inverse[np.ix_(rows, rows)], dual[rows])
+    return errors
 
 
 class EarlierRuns:
@@ -115,8 +140,10 @@ class EarlierRuns:
 
     `families` has the families of some runs, by name. A run without an entry
     is its own family. If all runs would be in one family, no family could be
-    left out, so every run becomes its own family. An `InputError` for a run
-    that is not finished.
+    left out, so every run becomes its own family.
+
+    Raises:
+        InputError: A run is not finished.
     """
 
     def __init__(
@@ -147,14 +174,20 @@ class EarlierRuns:
         if len(members) < LEAST_RUNS:
             return None
         if share not in self._laws:
-            names = [run.name for run in members]
-            families = [self._families.get(name, name) for name in names]
-            if len(set(families)) == 1:
-                families = names
-            self._laws[share] = GainLaw(
-                names, families, np.array([run.at(share) for run in members]),
-                np.array([run.states[-1] for run in members]))
+            self._laws[share] = self._fitted_law(members, share)
         return self._laws[share]
+
+    def _fitted_law(self, members: Sequence[Run], share: float) -> GainLaw:
+        """The law of gains of some runs."""
+        names, families, now, end = [], [], [], []
+        for run in members:
+            names.append(run.name)
+            families.append(self._families.get(run.name, run.name))
+            now.append(run.at(share))
+            end.append(run.states[-1])
+        if len(set(families)) == 1:
+            families = names
+        return GainLaw(names, families, np.array(now), np.array(end))
 
     def forecast(self, run: Run) -> Optional[LossForecast]:
         """Forecast the losses of an unfinished run at its budget.
@@ -166,9 +199,10 @@ class EarlierRuns:
         if law is None:
             return None
         [state] = law.forecast(run.states[-1:])
-        is_ahead = state[0] > law.end[:, 0].max()
-        growth = law.growth if is_ahead else 1.0
+        level, logs = state[0], state[1:]
+        is_best = level > law.end[:, 0].max()
+        growth = law.growth if is_best else 1.0
         errors = growth * (law.end - law.cross_validated)[:, 1:]
         # Growth multiplies variances by growth^2. What it adds, a share of
         # 1 - growth^-2, counts as common to all runs, whose order it leaves.
-        return LossForecast(state[1:], errors, 1 - growth**-2)
+        return LossForecast(logs, errors, common=1 - growth**-2)

@@ -1,11 +1,11 @@
 """Losses that lie ahead, and what accuracies are off by because of them.
 
-The loss on every unit is forecast by its logarithm. An error is a vector over
-all units, made by a forecast of the same kind whose end is known. Each error
-is added to the logarithms that are forecast, and the exponents of Eq. 2 are
-predicted there. The mean square of the changes of exponents is a further
-covariance of the joint distribution, whose tails hold for the sum of both
-errors.
+A forecast is a logarithm of the loss on every unit, and errors of forecasts of
+the same kind whose end is known. An error is a vector over all units. Each
+error is added to the logarithms that are forecast, and the exponents of Eq. 2
+are predicted at these possible losses. The mean square of the changes of
+exponents becomes a further covariance of the joint distribution, whose tails
+hold for the sum of both errors.
 """
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,56 +24,18 @@ LEVEL = 0.9
 
 @dataclass(frozen=True, eq=False)
 class LossForecast:
-    """Losses on K units that lie ahead.
+    """Losses of one model on K units that lie ahead.
 
-    `logs`, `(K,)`, are expected logarithms of losses. `errors`, `(n, K)`, are
-    errors of n forecasts of the same kind. The part `common` of the variance
-    of errors moves all models together, so it does not change their order.
+    Attributes:
+        logs: Expected logarithms of losses, `(K,)`.
+        errors: Errors of n forecasts of the same kind, in logarithms of
+            losses, `(n, K)`.
+        common: Share of the variance of errors that moves all models
+            together, so that it does not change their order.
     """
     logs: NDArray[np.float64]
     errors: NDArray[np.float64]
     common: float = 0.0
-
-
-def log_losses(predictor: Predictor, losses: NDArray) -> NDArray[np.float64]:
-    """Return logarithms of losses `(M, K)`, as the predictor sees losses.
-
-    Losses below the least share of the typical loss that the predictor tells
-    apart count as this share. Of single tokens, whose losses may be almost 0,
-    it is the logarithm of the loss plus the `knee` of the predictor.
-    """
-    settings, tokens = predictor.model.settings, predictor.fit.units.tokens
-    least = settings.least * np.median(predictor.fit.losses, axis=0)
-    # Smallest loss of which there is a logarithm.
-    tiny = 1e-150
-    logs = np.log(np.maximum(losses, np.maximum(least, tiny)))
-    logs[:, tokens] = np.log(losses[:, tokens] + settings.knee)
-    return logs
-
-
-def losses_of(predictor: Predictor, logs: NDArray) -> NDArray[np.float64]:
-    """Return losses `(M, K)`: the inverse of `log_losses`.
-
-    Losses that `log_losses` raised to the least one stay there.
-    """
-    settings, tokens = predictor.model.settings, predictor.fit.units.tokens
-    losses = np.exp(logs)
-    losses[:, tokens] = np.maximum(losses[:, tokens] - settings.knee, 0)
-    return losses
-
-
-def worse_and_better(
-        quality: NDArray
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Yield rows of the worst 1/2, 2/3 and 5/6 of models, and of the rest.
-
-    `quality` orders them, `(M,)`; high is good.
-    """
-    order = np.argsort(quality, kind='stable')
-    shares = (1 / 2, 2 / 3, 5 / 6)
-    for share in shares:
-        n_worse = round(len(order) * share)
-        yield order[:n_worse], order[n_worse:]
 
 
 def with_loss_errors(joint: Joint, predictor: Predictor, table: FeatureTable,
@@ -89,20 +51,73 @@ def with_loss_errors(joint: Joint, predictor: Predictor, table: FeatureTable,
     covariance = np.zeros((n_models, n_benchmarks, n_benchmarks))
     common = np.zeros(n_models)
     for m, forecast in enumerate(forecasts):
-        if forecast is None:
-            continue
-        logs = log_losses(predictor, table.values[m:m + 1])
-        possible = losses_of(predictor, logs + forecast.errors)
-        changes = (
-            _exponents(predictor, table, possible) -
-            _exponents(predictor, table, table.values[m:m + 1]))
-        covariance[m] = changes.T @ changes / len(changes)
-        common[m] = forecast.common
+        if forecast is not None:
+            losses = table.values[m:m + 1]
+            changes = _changes(predictor, table, losses, forecast.errors)
+            covariance[m] = changes.T @ changes / len(changes)
+            common[m] = forecast.common
     return joint.with_errors(covariance, common)
 
 
+def _changes(predictor: Predictor, table: FeatureTable, losses: NDArray,
+             errors: NDArray) -> NDArray[np.float64]:
+    """What n errors of the losses of a model do to its exponents, `(n, B)`.
+
+    `losses` are `(1, K)` in the columns of the table; `errors`, `(n, K)`, are
+    of their logarithms.
+    """
+    logs = log_losses(predictor, losses)
+    possible = losses_of(predictor, logs + errors)
+    exponents = _exponents(predictor, table, possible)
+    return exponents - _exponents(predictor, table, losses)
+
+
 def _exponents(predictor: Predictor, table: FeatureTable,
-               values: NDArray) -> NDArray[np.float64]:
+               losses: NDArray) -> NDArray[np.float64]:
     """Expected exponents, `(n, B)`, of n models with losses `(n, K)`."""
-    names = tuple(map(str, range(len(values))))
-    return predictor.joint(FeatureTable(names, table.columns, values)).mean
+    names = tuple(str(row) for row in range(len(losses)))
+    models = FeatureTable(names, table.columns, losses)
+    return predictor.joint(models).mean
+
+
+def log_losses(predictor: Predictor, losses: NDArray) -> NDArray[np.float64]:
+    """Return logarithms of losses `(M, K)`, as the predictor sees losses.
+
+    Losses below the least share of the typical loss that the predictor tells
+    apart count as this share. Of single tokens, whose losses may be almost 0,
+    it is the logarithm of the loss plus the `knee` of the predictor.
+    """
+    settings = predictor.model.settings
+    tokens = predictor.fit.units.tokens
+    # Smallest loss of which there is a logarithm.
+    tiny = 1e-150
+    least = settings.least * np.median(predictor.fit.losses, axis=0)
+    logs = np.log(np.maximum(losses, np.maximum(least, tiny)))
+    logs[:, tokens] = np.log(losses[:, tokens] + settings.knee)
+    return logs
+
+
+def losses_of(predictor: Predictor, logs: NDArray) -> NDArray[np.float64]:
+    """Return losses `(M, K)`: the inverse of `log_losses`.
+
+    Losses that `log_losses` raised to the least one stay there.
+    """
+    settings = predictor.model.settings
+    tokens = predictor.fit.units.tokens
+    losses = np.exp(logs)
+    losses[:, tokens] = np.maximum(losses[:, tokens] - settings.knee, 0)
+    return losses
+
+
+def worse_and_better(
+        quality: NDArray
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Yield rows of the worst 1/2, 2/3 and 5/6 of models, and of the rest.
+
+    `quality` orders them, `(M,)`; high is good.
+    """
+    shares = (1 / 2, 2 / 3, 5 / 6)
+    worst_first = np.argsort(quality, kind='stable')
+    for share in shares:
+        n_worse = round(len(worst_first) * share)
+        yield worst_first[:n_worse], worst_first[n_worse:]

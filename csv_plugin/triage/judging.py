@@ -1,26 +1,29 @@
 """Where runs and sizes will end, their ranks, and which runs to stop."""
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple, Optional
 
 import numpy as np
 
-from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.accuracies import AccuracyTable, places
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.predictions import MARKS, NOT_YET, Predictions
+from csv_plugin.core.predictions import MARKS
 from csv_plugin.core.predictor import Losses, Predictor
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
                                            describe_checkpoints, known_budgets)
-from csv_plugin.triage.forecasting import LEAST_RUNS, EarlierRuns, GainLaw
+from csv_plugin.triage.forecasting import EarlierRuns
 from csv_plugin.triage.future_losses import (LEVEL, LossForecast, log_losses,
                                              losses_of, with_loss_errors)
+from csv_plugin.triage.notes import (first_reason, notes_on_backtests,
+                                     notes_on_result, notes_on_runs,
+                                     notes_on_sizes)
 from csv_plugin.triage.result import OVERALL, End, Triage
 from csv_plugin.triage.runs import Run, runs_of
-from csv_plugin.triage.sizes import FAR, forecast_sizes, log_compute
+from csv_plugin.triage.sizes import forecast_sizes
 
 
 def judge_runs(predictor: Predictor,
@@ -95,24 +98,25 @@ def judge(
                          'Collect losses of checkpoints.')
     measure = choose_measure([*chosen.values()])
     notes = [f'{name} is left out: {why}' for name, why in refused.items()]
-    notes += _notes(measure, runs, chosen, earlier)
-    notes += _backtest_notes(predictor, features, runs, earlier)
+    notes += notes_on_runs(measure, runs, chosen, earlier)
+    notes += notes_on_backtests(predictor, features, runs, earlier)
     ends = []
     for run in runs:
         forecast = None if run.finished else earlier.forecast(run)
         if run.finished or forecast:
-            ends.append(
-                _Ahead(
-                    End(run.name, float(run.tokens[-1]), run.budget),
-                    run.checkpoints[-1], forecast))
+            end = End(run.name, float(run.tokens[-1]), run.budget)
+            ends.append(_Ahead(end, run.checkpoints[-1], forecast))
     return _triage(predictor, features, runs, ends, measure, notes, known)
 
 
 def _with_features(described: Mapping[str, Checkpoint],
                    features: FeatureTable) -> dict[str, Checkpoint]:
     """Return the checkpoints that have features."""
-    known = set(features.models)
-    return {name: point for name, point in described.items() if name in known}
+    found = {}
+    for name, point in described.items():
+        if name in features.models:
+            found[name] = point
+    return found
 
 
 def judge_sizes(predictor: Predictor, features: FeatureTable,
@@ -129,7 +133,7 @@ def judge_sizes(predictor: Predictor, features: FeatureTable,
     """
     logs = log_losses(predictor, features.select(tuple(models)).values)
     found = forecast_sizes(logs, [*models.values()], [*targets.values()])
-    ends, notes = [], _notes_on_sizes(models, targets)
+    ends, notes = [], notes_on_sizes(models, targets)
     for name, row, forecast in zip(targets, targets.values(), found):
         if forecast is None:
             notes.append(f'{name}: nothing is forecast, as the models of the '
@@ -139,26 +143,15 @@ def judge_sizes(predictor: Predictor, features: FeatureTable,
     return _triage(predictor, features, [], ends, 'tokens', notes, None)
 
 
-def _notes_on_sizes(models: Mapping[str, ModelInfo],
-                    targets: Mapping[str, ModelInfo]) -> list[str]:
-    notes = [f'The law of losses was fitted to {len(models)} models.']
-    times = np.exp(
-        log_compute([*targets.values()]).max() -
-        log_compute([*models.values()]).max())
-    if times > FAR:
-        notes.append(f'This is {times:.0f} times the compute of the largest '
-                     f'model. Few forecasts beyond {FAR} times were checked.')
-    return notes
-
-
 def _families(predictor: Predictor,
               past: Mapping[str, Checkpoint]) -> dict[str, str]:
     """Families of the earlier runs that the predictor was fitted to."""
     fitted = dict(zip(predictor.fit_models, predictor.families))
-    return {
-        point.run: fitted[name]
-        for name, point in past.items() if name in fitted
-    }
+    families = {}
+    for name, point in past.items():
+        if name in fitted:
+            families[point.run] = fitted[name]
+    return families
 
 
 class _Ahead(NamedTuple):
@@ -182,53 +175,46 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
             'predictor', 'benchmarks with other names than that of the mean '
             'over them', repr(OVERALL), 'Fit it with another name.')
     # Checkpoints and the end of a run share errors, as models of a family do.
-    families = {name: run.name for run in runs for name in run.checkpoints}
-    tables = [features.select(tuple(families))]
-    # The row of the table that an end is, by the end's name.
-    rows = {}
+    families: dict[str, str] = {}
+    for run in runs:
+        families.update(dict.fromkeys(run.checkpoints, run.name))
+    checkpoints = list(families)
+    tables = [features.select(tuple(checkpoints))]
+    # The row of the table that each end is, and its forecast.
+    rows: list[str] = []
+    forecasts_of_losses: list[Optional[LossForecast]] = []
     for end, last, losses in ends:
-        if losses is None and last is not None:
-            rows[end.name] = last
-        elif losses is not None:
+        row = last
+        if losses is not None:
             row = f'end of the training of {end.name}'
-            rows[end.name] = row
             families[row] = end.name
-            tables.append(
-                FeatureTable((row, ), features.columns,
-                             losses_of(predictor, losses.logs[None])))
+            at_end = losses_of(predictor, losses.logs[None])
+            tables.append(FeatureTable((row, ), features.columns, at_end))
+        assert row is not None
+        rows.append(row)
+        forecasts_of_losses.append(losses)
     table = FeatureTable.concatenate(tables)
     found, joint = predictor.predict_jointly(table, LEVEL, families, known)
-    places = [table.models.index(row) for row in rows.values()]
-    at_ends = with_loss_errors(
-        joint.take(np.array(places, int)), predictor,
-        table.select(tuple(rows.values())), [part.losses for part in ends])
-    uncertain = predictor.predictions(at_ends, tuple(rows), LEVEL)
+    joint_of_ends = with_loss_errors(
+        joint.take(np.array(places(rows, table.models), int)), predictor,
+        table.select(tuple(rows)), forecasts_of_losses)
+    names = [part.end.name for part in ends]
+    forecasts = predictor.predictions(joint_of_ends, tuple(names), LEVEL)
     # Marks, such as that of losses far from the training models, come from the
     # expected losses: uncertain losses alone set no mark.
-    marks = {mark: getattr(found.select(rows), mark) for mark in MARKS}
-    forecasts = replace(uncertain, **marks)
-    checkpoints = [name for run in runs for name in run.checkpoints]
-    notes = [*notes, *_notes_on_result(found, forecasts, known)]
+    expected = found.select(dict(zip(names, rows)))
+    for mark in MARKS:
+        forecasts = replace(forecasts, **{mark: getattr(expected, mark)})
+    notes = [*notes, *notes_on_result(found, forecasts, known)]
     return Triage.of(measure, runs, found.select(checkpoints),
-                     [part.end for part in ends], forecasts, at_ends, notes)
-
-
-def _notes_on_result(found: Predictions, forecasts: Predictions,
-                     known: Optional[AccuracyTable]) -> Iterator[str]:
-    """Yield notes on known accuracies, and on what means leave out."""
-    if known is not None and np.isnan(
-            known.spread(found.models, found.benchmarks).values).all():
-        yield ('None of the known accuracies was used: they belong to other '
-               'checkpoints or other benchmarks.')
-    if forecasts.not_yet:
-        yield (f'{", ".join(forecasts.not_yet)}: {NOT_YET} Means and ranks '
-               'leave it out.')
+                     [part.end for part in ends], forecasts, joint_of_ends,
+                     notes)
 
 
 def _check_apart(chosen: Mapping[str, Checkpoint],
                  past: Mapping[str, Checkpoint]) -> None:
     """Refuse a run that is in the history too."""
-    earlier = {point.run for point in past.values()}
+    earlier = [point.run for point in past.values()]
     for point in chosen.values():
         if point.run in earlier:
             raise InputError(f'run {point.run!r}',
@@ -243,105 +229,15 @@ def _check_measures(chosen: Mapping[str, Checkpoint],
 
     One kind of runs counts training tokens then, the other steps.
     """
-    measures = [
-        choose_measure([*part.values()]) for part in (chosen, past) if part
-    ]
-    ends = known_budgets(chosen.values())
-    without = [p.run for p in chosen.values() if p.run not in ends]
-    if without and len({*measures}) > 1:
-        raise InputError(
-            f'run {without[0]!r}', f'its {measures[1]}, as of earlier runs',
-            f'only {measures[0]}', 'Give the end of the run (--budget), or '
-            'tokens of all checkpoints in a table (--checkpoints).')
-
-
-def first_reason(refused: Mapping[str, str], default: str) -> str:
-    """Return the first name and its reason, for an error message.
-
-    >>> first_reason({'a': 'it has no step.', 'b': 'it is short.'}, 'none')
-    'a: it has no step'
-    """
-    reasons = [f'{name}: {reason}' for name, reason in refused.items()]
-    return reasons[0].rstrip('.') if reasons else default
-
-
-def _notes(measure: str, runs: Sequence[Run], described: Mapping[str,
-                                                                 Checkpoint],
-           earlier: EarlierRuns) -> Iterator[str]:
-    """Yield notes on missing or doubtful input of runs."""
-    if measure == 'steps':
-        yield 'No tokens are known, so training is measured in steps.'
-    named: dict[str, list[str]] = {}
-    for run in runs:
-        for note in _notes_on(run, earlier):
-            named.setdefault(note, []).append(run.name)
-    unbegun = {point.run for point in described.values()}
-    unbegun.difference_update(run.name for run in runs)
-    if unbegun:
-        named['nothing is forecast: there is no checkpoint yet.'] = sorted(
-            unbegun)
-    for note, names in named.items():
-        yield f'{", ".join(names)}: {note}'
-
-
-def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
-    first: dict[float, str] = {}
-    for name, loss in zip(run.checkpoints, run.mean_loss):
-        twin = first.setdefault(float(loss), name)
-        if twin != name:
-            yield (f'{name} has the losses of {twin}. One of the two may be a '
-                   'wrong upload.')
-    share = float(run.shares[-1])
-    if math.isnan(share):
-        yield ('nothing is forecast: the end of training is unknown. Give '
-               'finished runs by --history.')
-        return
-    if run.finished:
-        return
-    when = f'after {100 * share:.3g} % of the training, '
-    early = earlier.covering(share)
-    late = [past.name for past in earlier.runs if past not in early]
-    if late:
-        yield (f'{when}the losses of {", ".join(late)} do not count: no '
-               'checkpoint is as early.')
-    if len(early) < LEAST_RUNS:
-        yield (f'{when}nothing is forecast: fewer than {LEAST_RUNS} earlier '
-               'runs have a checkpoint as early. Give finished runs by '
-               '--history.')
-
-
-def _backtest_notes(predictor: Predictor, features: FeatureTable,
-                    runs: Sequence[Run],
-                    earlier: EarlierRuns) -> Iterator[str]:
-    """Yield what the back-test says of forecasts, by share of the training.
-    """
-    for share in sorted({run.shares[-1] for run in runs if not run.finished}):
-        law = earlier.law(share)
-        if law is not None:
-            forecast, now = backtest_errors(predictor, features, law)
-            others = 'families'
-            if len(set(law.families)) == len(law.runs):
-                others = 'runs'
-            yield (f'Back-test: {len(law.runs)} earlier runs were forecast '
-                   f'after {100 * share:.3g} % of the training from the other '
-                   f'{others}. The mean absolute error over runs and '
-                   f'benchmarks was {100 * forecast:.1f} points; without a '
-                   f'gain it is {100 * now:.1f} points.')
-
-
-def backtest_errors(predictor: Predictor, features: FeatureTable,
-                    law: GainLaw) -> tuple[float, float]:
-    """Return mean absolute errors of forecasts of earlier runs, fractions.
-
-    The first error is that of the forecasts, the second that of predictions
-    from the losses at the time of the forecast. Both are differences from the
-    accuracies predicted at the ends of the runs.
-    """
-    found = []
-    for states in (law.end, law.cross_validated, law.now):
-        losses = losses_of(predictor, states[:, 1:])
-        table = FeatureTable(law.runs, features.columns, losses)
-        found.append(predictor.joint(table).accuracies)
-    end, forecast, now = found
-    return float(np.abs(end - forecast).mean()), float(
-        np.abs(end - now).mean())
+    measure = choose_measure([*chosen.values()])
+    measure_before = measure
+    if past:
+        measure_before = choose_measure([*past.values()])
+    budgets = known_budgets(chosen.values())
+    for point in chosen.values():
+        if point.run not in budgets and measure != measure_before:
+            raise InputError(
+                f'run {point.run!r}',
+                f'its {measure_before}, as of earlier runs', f'only {measure}',
+                'Give the end of the run (--budget), or tokens of all '
+                'checkpoints in a table (--checkpoints).')

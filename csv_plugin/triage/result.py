@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.comparing import MARGIN
-from csv_plugin.core.formatting import (counted, number, plain_tables,
-                                        possible_ranks, predicted_cell)
+from csv_plugin.core.formatting import (counted, number, possible_ranks,
+                                        predicted_cell)
 from csv_plugin.core.joint import Joint
 from csv_plugin.core.overall import Order, order_of
 from csv_plugin.core.predictions import MARKS, Predictions
+from csv_plugin.core.text_tables import text_table, wrapped
 from csv_plugin.triage.runs import Run
 
 #: Name of the row with the mean over the benchmarks.
@@ -85,29 +86,45 @@ class Triage:
     def of(cls, measure: str, runs: Sequence[Run], predictions: Predictions,
            ends: Sequence[End], forecasts: Predictions, joint: Joint,
            notes: Sequence[str]) -> 'Triage':
-        """Rank ends by draws of their joint distribution, the best first."""
-        names, unknown = forecasts.benchmarks, forecasts.not_yet
-        main = _in_mean(forecasts)
+        """Sort ends by their means, rank them, and judge the runs.
+
+        Args as in the class. `ends` are in the order of the models of
+        `forecasts` and of `joint`. Ranks and verdicts are shares of draws of
+        the joint distribution.
+        """
+        names = forecasts.benchmarks
+        in_mean = _in_mean(forecasts)
         means = np.full((3, len(ends)), np.nan)
-        if main:
-            means[:] = joint.means(np.array(main), predictions.level)
+        if in_mean:
+            means[:] = joint.means(np.array(in_mean), predictions.level)
         best_first = np.argsort(-means[0], kind='stable')
-        joint, means = joint.take(best_first), means[:, best_first]
         ends = [ends[row] for row in best_first]
+        joint = joint.take(best_first)
+        # Of draws, ends and benchmarks.
+        draws = np.zeros((1, 0, len(names)))
+        if ends:
+            draws = joint.draws()
+        by_name: dict[str, Optional[NDArray]] = {}
+        for b, name in enumerate(names):
+            is_unknown = name in forecasts.not_yet
+            by_name[name] = None if is_unknown else draws[:, :, b]
+        of_means = draws[:, :, in_mean].mean(axis=2) if in_mean else None
+        by_name[OVERALL] = of_means
         budgets = np.array([end.budget for end in ends])
-        draws = joint.draws() if ends else np.zeros((1, 0, len(names)))
-        columns = {
-            name: None if name in unknown else draws[:, :, b]
-            for b, name in enumerate(names)
-        }
-        columns[OVERALL] = draws[:, :, main].mean(axis=2) if main else None
-        orders = {
-            name: _ranked(column, budgets, predictions.level)
-            for name, column in columns.items()
-        }
-        return cls(measure, tuple(runs), predictions, tuple(ends),
-                   forecasts.select([end.name for end in ends]), means, orders,
-                   _verdicts(ends, columns[OVERALL]), joint, tuple(notes))
+        orders = {}
+        for name, drawn in by_name.items():
+            orders[name] = _ranked(drawn, budgets, predictions.level)
+        return cls(
+            measure,
+            tuple(runs),
+            predictions,
+            tuple(ends),
+            forecasts=forecasts.select([end.name for end in ends]),
+            means=means[:, best_first],
+            orders=orders,
+            verdicts=_verdicts(ends, budgets, of_means),
+            joint=joint,
+            notes=tuple(notes))
 
     def __repr__(self) -> str:
         checkpoints = counted(len(self.predictions.models), 'checkpoint')
@@ -117,16 +134,23 @@ class Triage:
 
     def __str__(self) -> str:
         """The tables below their headings, and the legend."""
-        return '\n\n'.join(plain_tables(self.tables()) + self.legend())
+        parts = []
+        for heading, rows in self.tables():
+            parts += [heading, text_table(rows)]
+        parts.append(wrapped(self.legend()))
+        return '\n\n'.join(parts)
 
     def among(self, names: Collection[str]) -> 'Triage':
         """Return the triage of some of the ends, ranked among themselves."""
-        rows = [e for e, end in enumerate(self.ends) if end.name in names]
-        return Triage.of(
-            self.measure, self.runs, self.predictions,
-            [self.ends[row] for row in rows],
-            self.forecasts.select([self.ends[row].name for row in rows]),
-            self.joint.take(np.array(rows, int)), self.notes)
+        rows = []
+        for row, end in enumerate(self.ends):
+            if end.name in names:
+                rows.append(row)
+        ends = [self.ends[row] for row in rows]
+        forecasts = self.forecasts.select([end.name for end in ends])
+        joint = self.joint.take(np.array(rows, int))
+        return Triage.of(self.measure, self.runs, self.predictions, ends,
+                         forecasts, joint, self.notes)
 
     @property
     def benchmarks(self) -> tuple[str, ...]:
@@ -166,16 +190,13 @@ class Triage:
 
     def checkpoint_rows(self) -> list[list[str]]:
         """Return a header and a row of texts for each checkpoint."""
-        table = self.predictions
-        columns = [table.cells(name) for name in self.benchmarks]
-        cells = dict(zip(table.models, zip(*columns)))
+        cells = _cells_by_model(self.predictions)
         rows = [['checkpoint', self.measure, 'of budget', *self.benchmarks]]
         for run in self.runs:
-            for name, tokens, share in zip(run.checkpoints, run.tokens,
-                                           run.shares):
-                rows.append(
-                    [name, f'{tokens:.6g}',
-                     _percent(share), *cells[name]])
+            for i, name in enumerate(run.checkpoints):
+                done = f'{run.tokens[i]:.6g}'
+                share = _percent(run.shares[i])
+                rows.append([name, done, share, *cells[name]])
         return rows
 
     def forecast_rows(self) -> list[list[str]]:
@@ -187,26 +208,30 @@ class Triage:
         if self.is_ranked:
             header += ['rank', 'best', 'verdict']
         rows = [[*header, *self.benchmarks]]
+        cells = _cells_by_model(self.forecasts)
+        chance = self._chance_of_mean()
         order = self.orders[OVERALL]
-        chance = np.array(
-            [self.forecasts.chance.get(name, 0.) for name in self.benchmarks])
-        main = _in_mean(self.forecasts)
-        of_mean = float(chance[main].mean()) if main else 0.
-        columns = [self.forecasts.cells(name) for name in self.benchmarks]
-        means = self.means.T.tolist()
-        for e, (end, (value, low, high)) in enumerate(zip(self.ends, means)):
-            row = [
-                end.name,
-                _percent(end.share),
-                predicted_cell(value, low, high, of_mean)
-            ]
+        for e, end in enumerate(self.ends):
+            value, low, high = self.means[:, e].tolist()
+            mean = predicted_cell(value, low, high, chance)
+            row = [end.name, _percent(end.share), mean]
             if self.is_ranked:
-                row += [
-                    possible_ranks(order.first[e], order.last[e]),
-                    _percent(order.best[e]), self.verdicts[e]
-                ]
-            rows.append([*row, *(column[e] for column in columns)])
+                row.append(possible_ranks(order.first[e], order.last[e]))
+                row.append(_percent(order.best[e]))
+                row.append(self.verdicts[e])
+            rows.append([*row, *cells[end.name]])
         return rows
+
+    def _chance_of_mean(self) -> float:
+        """Mean accuracy of guessing over the benchmarks of the mean."""
+        in_mean = _in_mean(self.forecasts)
+        if not in_mean:
+            return 0.0
+        chance = []
+        for b in in_mean:
+            name = self.benchmarks[b]
+            chance.append(self.forecasts.chance.get(name, 0.0))
+        return float(np.mean(chance))
 
     # ---- records
 
@@ -215,11 +240,10 @@ class Triage:
 
         Accuracies are fractions; unknown values are None.
         """
-        places = {
-            name: (run, i)
-            for run in self.runs
-            for i, name in enumerate(run.checkpoints)
-        }
+        places = {}
+        for run in self.runs:
+            for i, name in enumerate(run.checkpoints):
+                places[name] = run, i
         for record in self.predictions.records():
             run, i = places[record['model']]
             yield {
@@ -237,14 +261,16 @@ class Triage:
         Accuracies are fractions; unknown values are None. The verdict is that
         by the mean in all rows.
         """
-        by_name = {
-            (record['model'], record['benchmark']): record
-            for record in self.forecasts.records()
-        }
+        numbers: dict[tuple[str, str], Mapping[str, Any]] = {}
+        for record in self.forecasts.records():
+            numbers[record['model'], record['benchmark']] = record
         for e, end in enumerate(self.ends):
-            value, low, high = map(_or_none, self.means[:, e])
-            by_name[end.name, OVERALL] = dict(
-                predicted=value, low=low, high=high)
+            value, low, high = self.means[:, e]
+            numbers[end.name, OVERALL] = {
+                'predicted': _or_none(value),
+                'low': _or_none(low),
+                'high': _or_none(high)
+            }
         for benchmark, order in self.orders.items():
             for e, end in enumerate(self.ends):
                 yield {
@@ -253,7 +279,7 @@ class Triage:
                     'tokens': end.tokens,
                     'share': end.share,
                     'budget': end.budget,
-                    **_numbers(by_name[end.name, benchmark], 'forecast'),
+                    **_numbers(numbers[end.name, benchmark], 'forecast'),
                     'best_rank': _or_none(order.first[e], int),
                     'worst_rank': _or_none(order.last[e], int),
                     'probability_best': _or_none(order.best[e]),
@@ -285,19 +311,21 @@ def _in_mean(forecasts: Predictions) -> list[int]:
 
 
 def _ranked(draws: Optional[NDArray], budgets: NDArray, level: float) -> Order:
-    """Ranks of E ends, each among its rivals, by draws of them `(n, E)`.
+    """Ranks of E ends, each among its rivals.
 
-    NaN without draws.
+    `draws`, `(n, E)`, are of their accuracies; without them ranks are NaN.
+    `budgets` are `(E,)`.
     """
     found = Order(*np.full((3, len(budgets)), np.nan))
     if draws is None:
         return found
     for budget in np.unique(budgets):
         rivals = _rivals(budgets, budget)
-        order = order_of(draws[:, rivals], level)
-        own = budgets[rivals] == budget
-        for part, values in zip(found, order):
-            part[rivals[own]] = values[own]
+        among_rivals = order_of(draws[:, rivals], level)
+        # Shorter rivals have ranks of their own, among fewer ends.
+        has_budget = budgets[rivals] == budget
+        for values, rival_values in zip(found, among_rivals):
+            values[rivals[has_budget]] = rival_values[has_budget]
     return found
 
 
@@ -306,10 +334,9 @@ def _rivals(budgets: NDArray, budget: float) -> NDArray[np.intp]:
     return np.flatnonzero(budgets <= LONGER * budget)
 
 
-def _verdicts(ends: Sequence[End],
+def _verdicts(ends: Sequence[End], budgets: NDArray,
               draws: Optional[NDArray]) -> tuple[str, ...]:
     """A verdict for each end, by draws of the mean `(n, E)`, if any."""
-    budgets = np.array([end.budget for end in ends])
     verdicts = []
     for e, end in enumerate(ends):
         if not end.tokens:
@@ -328,16 +355,21 @@ def _verdicts(ends: Sequence[End],
 
 def _numbers(record: Mapping[str, Any], name: str) -> dict[str, Any]:
     """An accuracy, its interval and its marks, as they are written."""
-    marks = {
-        mark: None if record.get(mark) is None else int(record[mark])
-        for mark in MARKS
-    }
-    return {
+    found = {
         name: record['predicted'],
         'low': record['low'],
-        'high': record['high'],
-        **marks
+        'high': record['high']
     }
+    for mark in MARKS:
+        flag = record.get(mark)
+        found[mark] = None if flag is None else int(flag)
+    return found
+
+
+def _cells_by_model(predictions: Predictions) -> dict[str, tuple[str, ...]]:
+    """A cell for each benchmark, by model."""
+    columns = [predictions.cells(name) for name in predictions.benchmarks]
+    return dict(zip(predictions.models, zip(*columns)))
 
 
 def _percent(fraction: float) -> str:

@@ -75,11 +75,12 @@ class Run:
         States are linear in the logarithm of the share between checkpoints.
         Before the first checkpoint, the state is that of the first.
         """
+        last = len(self.shares) - 1
         # A fractional index of checkpoints.
         place = np.interp(
-            np.log(share), np.log(self.shares), np.arange(len(self.shares)))
+            np.log(share), np.log(self.shares), np.arange(last + 1))
         before = int(place)
-        after = min(before + 1, len(self.shares) - 1)
+        after = min(before + 1, last)
         part = place - before
         return (1 - part) * self.states[before] + part * self.states[after]
 
@@ -106,8 +107,9 @@ def runs_of(predictor: Predictor,
     runs = []
     for name, (rows, tokens) in rows_by_run(points).items():
         end = float(tokens[-1]) if budget is None else budget
+        own_names = tuple(names[row] for row in rows)
+        own_budget = float(budgets.get(name, end))
         runs.append(
-            Run(name, tuple(names[row] for row in rows), tokens,
-                float(budgets.get(name, end)), states[rows],
+            Run(name, own_names, tokens, own_budget, states[rows],
                 table.mean_loss[rows]))
     return runs

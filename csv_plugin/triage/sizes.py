@@ -33,43 +33,6 @@ FAR = 30
 NEW = ''
 
 
-def amounts_of(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
-    """Return parameters in billions and tokens of n models, `(n, 2)`."""
-    return np.array([(row.params_b, row.tokens) for row in models])
-
-
-def log_compute(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
-    """Return logarithms of parameters times tokens, `(n,)`."""
-    return np.log(amounts_of(models)).sum(axis=1)
-
-
-class LossLaw:
-    """The law of K losses, fitted to their logarithms, `(n, K)`."""
-
-    def __init__(self, models: Sequence[ModelInfo], logs: NDArray) -> None:
-        powers = amounts_of(models)**-POWER
-        self.centre, self.spread = powers.mean(axis=0), powers.std(axis=0)
-        self.families = sorted({row.family for row in models})
-        design = self._design(models)
-        # It decides where all models have the same number of tokens per
-        # parameter.
-        slope_penalty = 1e-3
-        penalty = [0, *[slope_penalty] * 2, *[1] * len(self.families)]
-        self.coefficients = np.linalg.solve(
-            design.T @ design + np.diag(penalty), design.T @ logs)
-
-    def logs(self, models: Sequence[ModelInfo]) -> NDArray[np.float64]:
-        """Return logarithms of losses of m models, `(m, K)`."""
-        logs: NDArray = self._design(models) @ self.coefficients
-        return logs
-
-    def _design(self, models: Sequence[ModelInfo]) -> NDArray:
-        powers = (amounts_of(models)**-POWER - self.centre) / self.spread
-        same = np.array([[float(row.family == name) for name in self.families]
-                         for row in models])
-        return np.hstack([np.ones((len(models), 1)), powers, same])
-
-
 def forecast_sizes(
         logs: NDArray, models: Sequence[ModelInfo],
         targets: Sequence[ModelInfo]) -> list[Optional[LossForecast]]:
@@ -80,15 +43,57 @@ def forecast_sizes(
     back-test is possible.
     """
     expected = LossLaw(models, logs).logs(targets)
-    families = {row.family for row in models}
-    are_new = [row.family not in families for row in targets]
-    tests = {is_new: back_test(logs, models, is_new) for is_new in {*are_new}}
     growths = _growth(targets, models)
+    families = {row.family for row in models}
+    # By whether a target is of a new family.
+    tests: dict[bool, NDArray] = {}
     found: list[Optional[LossForecast]] = []
-    for row, is_new, growth in zip(expected, are_new, growths):
+    for target, target_logs, growth in zip(targets, expected, growths):
+        is_new = target.family not in families
+        if is_new not in tests:
+            tests[is_new] = back_test(logs, models, is_new)
         errors = growth * tests[is_new]
-        found.append(LossForecast(row, errors) if len(errors) else None)
+        can_tell = len(errors) > 0
+        found.append(LossForecast(target_logs, errors) if can_tell else None)
     return found
+
+
+class LossLaw:
+    """The law of K losses, fitted by least squares to their logarithms.
+
+    `logs`, `(n, K)`, are the logarithms of the losses of n models.
+    Coefficients are E, A and B, and then the offset of each family.
+    """
+
+    def __init__(self, models: Sequence[ModelInfo], logs: NDArray) -> None:
+        powers = amounts_of(models)**-POWER
+        self._centre = powers.mean(axis=0)
+        self._spread = powers.std(axis=0)
+        self._families = sorted({row.family for row in models})
+        # It decides where all models have the same number of tokens per
+        # parameter.
+        slope_penalty = 1e-3
+        offset_penalties = [1.0] * len(self._families)
+        penalties = [0, slope_penalty, slope_penalty, *offset_penalties]
+        design = self._design(models)
+        self.coefficients = np.linalg.solve(
+            design.T @ design + np.diag(penalties), design.T @ logs)
+
+    def logs(self, models: Sequence[ModelInfo]) -> NDArray[np.float64]:
+        """Return logarithms of losses of m models, `(m, K)`."""
+        logs: NDArray = self._design(models) @ self.coefficients
+        return logs
+
+    def _design(self, models: Sequence[ModelInfo]) -> NDArray[np.float64]:
+        """Factors of the coefficients for m models, a row each."""
+        powers = amounts_of(models)**-POWER
+        is_family = np.zeros((len(models), len(self._families)))
+        for m, row in enumerate(models):
+            if row.family in self._families:
+                is_family[m, self._families.index(row.family)] = 1
+        ones = np.ones((len(models), 1))
+        return np.hstack([ones, (powers - self._centre) / self._spread,
+                          is_family])  # yapf: disable
 
 
 def back_test(logs: NDArray, models: Sequence[ModelInfo],
@@ -99,22 +104,37 @@ def back_test(logs: NDArray, models: Sequence[ModelInfo],
     growth beyond the range of compute; S is 0 if no back-test is possible.
     With `is_new`, for a target of a new family, families are left out whole.
     """
-    rows = np.arange(len(models))
-    groups = np.array([row.family for row in models]) if is_new else rows
-    by_group = []
-    for group in np.unique(groups):
-        is_held = groups == group
-        by_group.append(
-            _errors(logs, models, rows[~is_held], rows[is_held], is_new))
-    by_compute = []
-    for smaller, larger in worse_and_better(log_compute(models)):
-        by_compute.append(_errors(logs, models, smaller, larger, is_new))
-    left_out, beyond = np.concatenate(by_group), np.concatenate(by_compute)
+    left_out = _errors_left_out(logs, models, is_new)
+    beyond = _errors_beyond(logs, models, is_new)
     if not len(left_out):
         return beyond
     if not len(beyond) or np.mean(left_out**2) >= np.mean(beyond**2):
         return left_out
     return beyond
+
+
+def _errors_left_out(logs: NDArray, models: Sequence[ModelInfo],
+                     is_new: bool) -> NDArray[np.float64]:
+    """Errors of each model, or with `is_new` family, from the others."""
+    rows = np.arange(len(models))
+    groups = rows
+    if is_new:
+        groups = np.array([row.family for row in models])
+    errors = []
+    for group in np.unique(groups):
+        is_held = groups == group
+        errors.append(
+            _errors(logs, models, rows[~is_held], rows[is_held], is_new))
+    return np.concatenate(errors)
+
+
+def _errors_beyond(logs: NDArray, models: Sequence[ModelInfo],
+                   is_new: bool) -> NDArray[np.float64]:
+    """Errors of the models with most compute, from those with less."""
+    errors = []
+    for smaller, larger in worse_and_better(log_compute(models)):
+        errors.append(_errors(logs, models, smaller, larger, is_new))
+    return np.concatenate(errors)
 
 
 def _errors(logs: NDArray, models: Sequence[ModelInfo], kept: NDArray,
@@ -125,13 +145,15 @@ def _errors(logs: NDArray, models: Sequence[ModelInfo], kept: NDArray,
     by `_growth`, so that they hold within the range of compute.
     """
     fitted = [models[row] for row in kept]
-    new = [models[row] for row in held_out]
     if not fitted or not np.ptp(amounts_of(fitted), axis=0).all():
         return np.zeros((0, logs.shape[1]))
-    if is_new:
-        new = [replace(row, family=NEW) for row in new]
-    found: NDArray = logs[held_out] - LossLaw(fitted, logs[kept]).logs(new)
-    return found / _growth(new, fitted)
+    new = []
+    for row in held_out:
+        model = models[row]
+        new.append(replace(model, family=NEW) if is_new else model)
+    expected = LossLaw(fitted, logs[kept]).logs(new)
+    errors: NDArray = (logs[held_out] - expected) / _growth(new, fitted)
+    return errors
 
 
 def _growth(models: Sequence[ModelInfo],
@@ -143,8 +165,22 @@ def _growth(models: Sequence[ModelInfo],
     # Smaller standard deviations of log compute count as this one.
     least_spread = 0.5
     reached = log_compute(known)
+    spread = max(reached.std(), least_spread)
     beyond = np.maximum(log_compute(models) - reached.max(), 0)
-    return 1 + beyond[:, None] / max(reached.std(), least_spread)
+    return 1 + beyond[:, None] / spread
+
+
+def amounts_of(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
+    """Return parameters in billions and tokens of n models, `(n, 2)`."""
+    amounts = np.zeros((len(models), 2))
+    for m, row in enumerate(models):
+        amounts[m] = row.params_b, row.tokens
+    return amounts
+
+
+def log_compute(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
+    """Return logarithms of parameters times tokens, `(n,)`."""
+    return np.log(amounts_of(models)).sum(axis=1)
 
 
 def check_sizes(where: str, models: Mapping[str, ModelInfo]) -> None:
@@ -154,15 +190,15 @@ def check_sizes(where: str, models: Mapping[str, ModelInfo]) -> None:
     if len(models) < least:
         raise InputError(where, f'{least} models or more to fit to',
                          f'{len(models)}', 'Name other splits by --fit.')
-    for column in ('params_b', 'tokens'):
-        amounts = [getattr(row, column) for row in models.values()]
-        for name, amount in zip(models, amounts):
+    amounts = amounts_of([*models.values()])
+    for k, column in enumerate(('params_b', 'tokens')):
+        for name, amount in zip(models, amounts[:, k]):
             if math.isnan(amount):
                 raise InputError(f'{where}, model {name!r}, column {column!r}',
                                  'a number', 'none', 'Fill it in.')
-        if min(amounts) == max(amounts):
+        if np.ptp(amounts[:, k]) == 0:
             raise InputError(f'{where}, column {column!r}',
-                             'two numbers or more', f'{amounts[0]:g} alone',
+                             'two numbers or more', f'{amounts[0, k]:g} alone',
                              'Fit to models of several sizes.')
 
 
@@ -175,11 +211,15 @@ def targets_of(models: Mapping[str, ModelInfo], params_b: float,
     sizes: dict[str, set[float]] = {}
     for row in models.values():
         sizes.setdefault(row.family, set()).add(row.params_b)
-    families = [family for family, own in sizes.items() if len(own) > 1]
+    families = []
+    for family, own_sizes in sizes.items():
+        if len(own_sizes) > 1:
+            families.append(family)
     if len(sizes) > 1:
         families.append(NEW)
-    return {
-        f'{params_b:g}B-{tokens / 1e9:g}B {family or "new family"}':
-        ModelInfo(family, '', params_b, tokens)
-        for family in families
-    }
+    targets = {}
+    for family in families:
+        size = f'{params_b:g}B-{tokens / 1e9:g}B'
+        name = f'{size} {family or "new family"}'
+        targets[name] = ModelInfo(family, '', params_b, tokens)
+    return targets

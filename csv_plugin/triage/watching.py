@@ -19,7 +19,8 @@ from csv_plugin.io.known_accuracies import read_known
 from csv_plugin.io.runs.run_dumps import DumpPlace, find_dumps
 from csv_plugin.triage.checkpoints import (describe_checkpoints,
                                            read_checkpoints)
-from csv_plugin.triage.judging import first_reason, judge
+from csv_plugin.triage.judging import judge
+from csv_plugin.triage.notes import first_reason
 from csv_plugin.triage.result import Triage
 
 #: Place of a dump, and the stamp of its file, which changes with the file.
@@ -27,14 +28,26 @@ _DumpVersion = tuple[DumpPlace, object]
 
 
 class TriageJob:
-    """Judges checkpoints by their dumps; each is read when it was written.
+    """Judges checkpoints by their dumps, as often as new ones appear.
 
-    Places of dumps are as in `find_dumps`, the table as in `read_checkpoints`;
-    the budget holds for runs that have none in the table. A dump that is
-    refused is read again at the next update. `known` is a table of known
-    accuracies of checkpoints, a column `model` and one for each benchmark; it
-    is read at every update, because accuracies may come one by one. With
-    `may_come`, none has to count yet.
+    A dump is read once, and again when its file is replaced. One that is
+    refused is read again at the next update.
+
+    Args:
+        predictor (Predictor): Predicts the checkpoints.
+        dumps (Sequence[FilePath]): Places of the checkpoints to judge, as in
+            `find_dumps`.
+        history (Sequence[FilePath]): Those of earlier, finished runs.
+        table (Optional[FilePath]): Runs and steps, as in `read_checkpoints`.
+        budget (float): That of runs that have none in the table.
+        known (Optional[FilePath]): Known accuracies of checkpoints, a column
+            `model` and one for each benchmark. It is read at every update,
+            because accuracies may come one by one.
+        may_come (bool): None of the known accuracies has to count yet.
+
+    Raises:
+        InputError: The predictor was fitted to tables, or as in
+            `read_checkpoints`.
     """
 
     def __init__(self,
@@ -70,25 +83,24 @@ class TriageJob:
                              first_reason(refused, 'no dump'),
                              'Name other places, or leave the history out.')
         described = describe_checkpoints(earlier, self._table)
-        names = {checkpoint.run for checkpoint in described.values()}
-        return names, FeatureTable.concatenate(self._features_of(written))
+        runs = {checkpoint.run for checkpoint in described.values()}
+        return runs, self._features_of(written)
 
     def history_features(self) -> FeatureTable:
         """Return the features of the earlier runs; errors as when read."""
         return self._read_history()[1]
 
-    def _features_of(
-            self, written: Mapping[str, _DumpVersion]) -> list[FeatureTable]:
-        """Features of dumps, without those that were refused.
-
-        An empty table comes first, for where no dump can be used.
-        """
+    def _features_of(self, written: Mapping[str,
+                                            _DumpVersion]) -> FeatureTable:
+        """Features of dumps, without those that were refused."""
         columns = self.predictor.columns
-        found = [FeatureTable((), columns, np.zeros((0, len(columns.units))))]
+        no_losses = np.zeros((0, len(columns.units)))
+        # The empty table is for where no dump can be used.
+        found = [FeatureTable((), columns, no_losses)]
         for version in written.values():
             if version in self._features:
                 found.append(self._features[version])
-        return found
+        return FeatureTable.concatenate(found)
 
     def update(self, progress: Progress = iter) -> Triage:
         """Read the new checkpoints and judge all.
@@ -102,8 +114,7 @@ class TriageJob:
         if self.known:
             known, notes = read_known(self.known, written,
                                       self.predictor.names, self.may_come)
-        triage = judge(self.predictor,
-                       FeatureTable.concatenate(self._features_of(written)),
+        triage = judge(self.predictor, self._features_of(written),
                        describe_checkpoints(dumps, self._table),
                        describe_checkpoints(earlier, self._table), self.budget,
                        refused, known)
@@ -113,14 +124,18 @@ class TriageJob:
               written: Mapping[str, _DumpVersion],
               progress: Progress = iter) -> dict[str, str]:
         """Read new dumps; return the reasons why some cannot be used."""
+        new = []
+        for name, version in written.items():
+            if version not in self._features:
+                new.append(name)
         refused = {}
-        new = [name for name in written if written[name] not in self._features]
         for name in progress(new):
-            columns = or_missing(self._columns, written[name][0])
-            if isinstance(columns, Missing):
-                refused[name] = columns.reason
+            place, _ = written[name]
+            features = or_missing(self._columns, place)
+            if isinstance(features, Missing):
+                refused[name] = features.reason
             else:
-                self._features[written[name]] = columns
+                self._features[written[name]] = features
         return refused
 
     def _columns(self, dump: DumpPlace) -> FeatureTable:
@@ -129,6 +144,7 @@ class TriageJob:
 
 
 def _written(dumps: Mapping[str, DumpPlace]) -> dict[str, _DumpVersion]:
+    """The versions of the dumps as their files are now, by name."""
     return {name: (place, place.stamp()) for name, place in dumps.items()}
 
 

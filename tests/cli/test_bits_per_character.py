@@ -42,7 +42,7 @@ def test_a_table_is_predicted(tmp_path, capsys):
     }
     assert [*rows] == [*ERRORS]
     assert not any(row['extrapolated'] for row in rows.values())
-    # Its real score is 53.5 %.
+    # Its observed accuracy is 53.5 %.
     assert 0 < rows['GSM8K']['low'] < 53.5 < rows['GSM8K']['high'] < 90
 
 
@@ -60,12 +60,12 @@ def test_the_shipped_predictor_is_what_the_command_makes(tmp_path):
     with open(tmp_path / 'predictions.csv', encoding='utf-8') as file:
         for row in csv.DictReader(file):
             if row['observed']:
-                real, value, low, high = (
+                observed, value, low, high = (
                     float(row[part])
                     for part in ('observed', 'predicted', 'low', 'high'))
                 errors.setdefault(row['benchmark'],
-                                  []).append(abs(real - value))
-                covered.append(low <= real <= high)
+                                  []).append(abs(observed - value))
+                covered.append(low <= observed <= high)
     assert {
         name: round(100 * np.mean(sizes), 1)
         for name, sizes in errors.items()

@@ -171,8 +171,8 @@ def test_means_are_over_the_main_benchmarks_of_the_fit(fitted):
                        for line in Path(file).read_text().splitlines()]
                       for file in ('fit/leaderboard.md', 'out/leaderboard.md'))
     assert predicted[0][:2] == ['model', 'mean of 2 predicted']
-    assert fit[0][1:4] == ['mean of 2 real', 'rank', 'salience']
-    row, = (row for row in predicted if row[:1] == fit[2][:1])
+    assert fit[0][1:4] == ['mean of 2 observed', 'rank', 'salience']
+    row, *_ = (row for row in predicted if row[:1] == fit[2][:1])
     assert row[1] == fit[2][3]
     # Models that cannot be told apart share possible ranks.
     assert any('-' in cells[2] for cells in predicted[2:])
@@ -218,8 +218,8 @@ def test_known_scores_fill_the_holes(folder, capsys):
     table, notes = predicted(capsys, 'dumps', '--known=scores.csv')
     assert [cell for cell, row in table.items()
             if row['with_scores']] == [('weak', 'hard')]
-    assert table['weak', 'easy']['real'] == 30
-    assert table['strong', 'easy']['real'] is None
+    assert table['weak', 'easy']['observed'] == 30
+    assert table['strong', 'easy']['observed'] is None
     changed = {cell for cell, row in table.items()
                if row['predicted'] != alone[cell]['predicted']
                }  # yapf: disable

@@ -52,7 +52,7 @@ def make_world():
 WORLD = make_world()
 FITTED = WORLD.models[:N_FITTED]
 
-METHODS = {'one-model': fit_predictor, 'mean-loss': fit_mean_loss_predictor}
+METHODS = {'salience': fit_predictor, 'mean-loss': fit_mean_loss_predictor}
 
 
 @lru_cache
@@ -104,16 +104,16 @@ def answers(seed, share):
 COMPARISONS = {
     'losses': {},
     'predictor':
-    dict(predictor='one-model'),
+    dict(predictor='salience'),
     'same_family':
-    dict(predictor='one-model', same_family=True),
+    dict(predictor='salience', same_family=True),
     'runs':
-    dict(predictor='one-model', same_recipe=('m20', 'm21', 'm22')),
+    dict(predictor='salience', same_recipe=('m20', 'm21', 'm22')),
     'answers':
     dict(answers=(answers(0, .5), answers(1, .6))),
     'all':
     dict(
-        predictor='one-model',
+        predictor='salience',
         same_recipe=('m20', 'm21'),
         answers=(answers(0, .5), answers(1, .6)),
         level=.9,

@@ -7,22 +7,23 @@ from scipy import stats
 
 from csv_plugin.core.overall import NamedJoint, Overall, ranks
 from csv_plugin.core.predictions import NOT_YET, Predictions
-from csv_plugin.report.leaderboards import Leaderboard, as_text
+from csv_plugin.report.leaderboard_tables import as_text
+from csv_plugin.report.leaderboards import Leaderboard
 from tests.runs import dump, model_losses, train
 
 NAN = float('nan')
-REAL = np.random.default_rng(0).uniform(0.1, 0.9, (6, 3))
+OBSERVED = np.random.default_rng(0).uniform(0.1, 0.9, (6, 3))
 #: The first method is right, the second has the order turned round.
-VALUES = np.stack([REAL, 1 - REAL], axis=2)
+VALUES = np.stack([OBSERVED, 1 - OBSERVED], axis=2)
 MODELS = tuple(f'm{i}' for i in range(6))
 BENCHMARKS = 'b0', 'b1', 'b2'
 
 
-def overall(real=REAL, values=VALUES, in_sample=np.array(False)):
+def overall(observed=OBSERVED, values=VALUES, in_sample=np.array(False)):
     return Overall.of(
-        Predictions(MODELS[:len(real)], BENCHMARKS[:real.shape[1]],
+        Predictions(MODELS[:len(observed)], BENCHMARKS[:observed.shape[1]],
                     ('p0', 'p1'), values, values, values, np.array(False),
-                    in_sample, real, 0.9))
+                    in_sample, observed, 0.9))
 
 
 def without(numbers, *places):
@@ -36,24 +37,25 @@ def without(numbers, *places):
 def test_means():
     found = overall()
     assert found.benchmarks == BENCHMARKS
-    np.testing.assert_allclose(found.real, REAL.mean(axis=1))
-    np.testing.assert_allclose(found.values[:, 1], 1 - found.real)
+    np.testing.assert_allclose(found.observed, OBSERVED.mean(axis=1))
+    np.testing.assert_allclose(found.values[:, 1], 1 - found.observed)
     assert found.mean_differences()[0] == 0
-    np.testing.assert_allclose(found.differences()[:, 1], 1 - 2 * found.real)
+    np.testing.assert_allclose(found.differences()[:, 1],
+                               1 - 2 * found.observed)
 
 
 def test_benchmarks_that_were_run_count():
     # One was not run at all, and another failed.
-    found = overall(without(REAL, np.s_[:, 0], (2, 1)))
+    found = overall(without(OBSERVED, np.s_[:, 0], (2, 1)))
     assert found.benchmarks == ('b1', 'b2')
-    assert np.isnan(found.real).tolist() == [i == 2 for i in range(6)]
+    assert np.isnan(found.observed).tolist() == [i == 2 for i in range(6)]
     np.testing.assert_allclose(found.values[:, 0], VALUES[:, 1:,
                                                           0].mean(axis=1))
-    nothing = overall(REAL * NAN)
+    nothing = overall(OBSERVED * NAN)
     assert nothing.benchmarks == BENCHMARKS
     assert not np.isnan(nothing.values).any()
-    nowhere = overall(REAL[:, :0], VALUES[:, :0])
-    assert nowhere.methods == () and np.isnan(nowhere.real).all()
+    nowhere = overall(OBSERVED[:, :0], VALUES[:, :0])
+    assert nowhere.methods == () and np.isnan(nowhere.observed).all()
 
 
 def test_a_model_without_a_benchmark_has_no_mean():
@@ -66,35 +68,35 @@ def test_a_model_without_a_benchmark_has_no_mean():
 
 
 def test_a_benchmark_of_few_models_does_not_count():
-    found = overall(without(REAL, np.s_[1:, 2]))
+    found = overall(without(OBSERVED, np.s_[1:, 2]))
     assert found.benchmarks == ('b0', 'b1')
-    assert np.isfinite(found.real).all()
+    assert np.isfinite(found.observed).all()
     # Without a benchmark that all have, nothing is lost by any.
-    gaps = without(REAL[:3], (0, 0), (1, 1), (2, 2))
+    gaps = without(OBSERVED[:3], (0, 0), (1, 1), (2, 2))
     assert overall(gaps, VALUES[:3]).benchmarks == BENCHMARKS
 
 
 def test_benchmarks_that_the_first_method_predicts():
     values = without(VALUES, np.s_[:, 0, 0], np.s_[:, 1, 1])
-    for real in (REAL, REAL * NAN):
-        found = overall(real, values)
+    for observed in (OBSERVED, OBSERVED * NAN):
+        found = overall(observed, values)
         assert found.benchmarks == ('b1', 'b2')
         assert found.methods == ('p0', )
     nothing = overall(values=values * NAN)
     assert nothing.benchmarks == BENCHMARKS and nothing.methods == ()
-    # Ranks by real means need no prediction.
+    # Ranks by observed means need no prediction.
     assert nothing.ranked.all()
-    # Real accuracies only where nothing is predicted.
-    found = overall(without(REAL, np.s_[:, 1:]), values)
+    # Observed accuracies only where nothing is predicted.
+    found = overall(without(OBSERVED, np.s_[:, 1:]), values)
     assert found.benchmarks == ('b0', )
 
 
 def test_equal_means_share_a_rank():
     """Whatever the order of the accuracies, whose sums differ by it."""
-    real = np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]] * 3)
-    assert len(set(real.mean(axis=1))) == 2
-    found = overall(real, np.stack([REAL, real], axis=2))
-    np.testing.assert_array_equal(ranks(found.real), np.ones(6))
+    observed = np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]] * 3)
+    assert len(set(observed.mean(axis=1))) == 2
+    found = overall(observed, np.stack([OBSERVED, observed], axis=2))
+    np.testing.assert_array_equal(ranks(found.observed), np.ones(6))
     np.testing.assert_array_equal(
         ranks([0.2, NAN, 0.7, 0.7, 0.1]), [3, NAN, 1, 1, 4])
     # All models are equal: there is no order to agree with.
@@ -111,20 +113,21 @@ def test_equal_values_share_the_better_rank():
 
 
 def test_predicted_ranks_count_models_with_a_real_mean():
-    real = np.arange(6)[:, None] / np.full(3, 10)
-    values = without(np.stack([real, real], axis=2), (4, 0, 1))
-    found = overall(without(real, [1, 5]), values)
-    np.testing.assert_array_equal(found.real_ranks(), [4, NAN, 3, 2, 1, NAN])
+    observed = np.arange(6)[:, None] / np.full(3, 10)
+    values = without(np.stack([observed, observed], axis=2), (4, 0, 1))
+    found = overall(without(observed, [1, 5]), values)
+    np.testing.assert_array_equal(found.observed_ranks(),
+                                  [4, NAN, 3, 2, 1, NAN])
     np.testing.assert_array_equal(
         found.predicted_ranks().T,
         [[4, NAN, 3, 2, 1, NAN], [3, NAN, 2, 1, NAN, NAN]])
     # The first method without any mean has no say.
-    mute = overall(real, without(values, np.s_[:, :, 0]))
+    mute = overall(observed, without(values, np.s_[:, :, 0]))
     assert mute.methods == ('p1', )
     expected = [5, 4, 3, 2, NAN, 1]
-    np.testing.assert_array_equal(mute.real_ranks(), expected)
+    np.testing.assert_array_equal(mute.observed_ranks(), expected)
     np.testing.assert_array_equal(mute.predicted_ranks()[:, 0], expected)
-    nothing = overall(real * NAN, values)
+    nothing = overall(observed * NAN, values)
     np.testing.assert_array_equal(nothing.predicted_ranks().T,
                                   [[6, 5, 4, 3, 2, 1], [5, 4, 3, 2, NAN, 1]])
 
@@ -174,15 +177,16 @@ def test_views_of_the_joint_distribution(predicted):
 
 
 def test_means_of_some_benchmarks_and_models(predicted):
-    """Benchmarks without real accuracies have no part in any view."""
+    """Benchmarks without observed accuracies have no part in any view."""
     table, named = predicted
-    real = np.array([[.3, NAN], [.4, NAN], [NAN, NAN]])
-    overall = Overall.of(replace(table, real=real), {'predicted': named})
+    observed = np.array([[.3, NAN], [.4, NAN], [NAN, NAN]])
+    overall = Overall.of(
+        replace(table, observed=observed), {'predicted': named})
     view = overall.views['predicted']
     assert overall.benchmarks == ('easy', )
     _, low, _ = named.joint.means(np.array([0]), table.level)
     np.testing.assert_array_equal(view.low, low)
-    # The best model has no real mean, so it has no rank.
+    # The best model has no observed mean, so it has no rank.
     assert np.isnan(view.first).tolist() == [False, False, True]
     assert view.last[:2].tolist() == [2, 2]
 
@@ -195,7 +199,7 @@ def test_a_lone_model_has_no_rank(predicted):
     assert np.isnan([*view.first, *view.last, *view.best]).all()
     assert not np.isnan(view.low).any()
     assert np.isnan(found.predicted_ranks()).all()
-    assert np.isnan(found.real_ranks()).all()
+    assert np.isnan(found.observed_ranks()).all()
 
 
 def test_what_is_not_predictable_yet_takes_part_in_no_mean(predicted):

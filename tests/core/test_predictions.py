@@ -10,7 +10,7 @@ import pytest
 from csv_plugin.core import predictions
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.predictions import (REAL, UNKNOWN_BENCHMARK, Missing,
+from csv_plugin.core.predictions import (OBSERVED, UNKNOWN_BENCHMARK, Missing,
                                          Predictions)
 
 NAN = float('nan')
@@ -27,8 +27,8 @@ def cube(**changes):
     rng = np.random.default_rng(0)
     values = rng.uniform(0.3, 0.7, (3, 2, 2))
     values[1, 0, 1] = values[2, 1, :] = NAN
-    real = rng.uniform(0.2, 0.8, (3, 2))
-    real[0, 1] = NAN
+    observed = rng.uniform(0.2, 0.8, (3, 2))
+    observed[0, 1] = NAN
     parts = dict(
         models=MODELS,
         benchmarks=BENCHMARKS,
@@ -40,11 +40,11 @@ def cube(**changes):
         in_sample=np.array([[[False, True]] * 2, [[False, False]] * 2,
                             [[True, True]] * 2]),
         at_chance=rng.random((3, 2, 2)) < 0.5,
-        real=real,
+        observed=observed,
         level=0.9,
         missing={
             ('b', 'easy', 'uniform'): REASON,
-            ('a', 'hard', REAL): NOT_RUN
+            ('a', 'hard', OBSERVED): NOT_RUN
         })
     return Predictions(**(parts | changes))
 
@@ -52,7 +52,7 @@ def cube(**changes):
 def assert_same(left, right):
     assert (left.models, left.benchmarks,
             left.methods) == (right.models, right.benchmarks, right.methods)
-    for part in (*CUBES, 'real', 'level'):
+    for part in (*CUBES, 'observed', 'level'):
         np.testing.assert_array_equal(
             getattr(left, part), getattr(right, part))
     assert left.missing == right.missing
@@ -77,7 +77,8 @@ def test_a_cell_is_a_prediction():
     (lambda table: table.covered('no'), "one of the methods.*found 'no'"),
     (lambda table: table.select({'a': 'no'}), "the models.*found 'no'"),
     (lambda table: cube(models=('a', 'b', 'a')), "predictions: .*'a' twice"),
-    (lambda table: cube(methods=('ridge', REAL)), "found 'real'. Choose"),
+    (lambda table: cube(methods=('ridge', OBSERVED)),
+     "found 'observed'. Choose"),
 ])
 def test_wrong_names_are_refused(look, message):
     with pytest.raises(InputError, match=message):
@@ -93,8 +94,8 @@ def test_select_keeps_the_order_that_is_asked_for():
         np.testing.assert_array_equal(
             getattr(part, name),
             getattr(table, name)[[2, 0], 1:, ::-1])
-    np.testing.assert_array_equal(part.real, table.real[[2, 0], 1:])
-    assert part.missing == {('a', 'hard', REAL): NOT_RUN}
+    np.testing.assert_array_equal(part.observed, table.observed[[2, 0], 1:])
+    assert part.missing == {('a', 'hard', OBSERVED): NOT_RUN}
     assert_same(table.select(), table)
 
 
@@ -112,7 +113,7 @@ def test_models_under_other_names():
     """With all that belongs to them, in the order of the names."""
     table = cube().select({'New c': 'c', 'New a': 'a'})
     assert table.models == ('New c', 'New a')
-    assert table.missing == {('New a', 'hard', REAL): NOT_RUN}
+    assert table.missing == {('New a', 'hard', OBSERVED): NOT_RUN}
     expected = replace(cube().select(['c', 'a']), models=table.models)
     assert_same(table, replace(expected, missing=table.missing))
 
@@ -151,10 +152,11 @@ def test_real_accuracies_are_matched_by_name():
     accuracies = AccuracyTable(('c', 'x', 'b', 'a'), ('hard', 'easy'),
                                [[.1, .2], [.9, .9], [.3, .4], [NAN, .6]],
                                [0, 0], [0, 0])
-    beside = cube().with_real(accuracies)
-    assert_same(beside, cube(real=np.array([[.6, NAN], [.4, .3], [.2, .1]])))
+    beside = cube().with_observed(accuracies)
+    assert_same(beside,
+                cube(observed=np.array([[.6, NAN], [.4, .3], [.2, .1]])))
     with pytest.raises(InputError, match="found 'b'"):
-        cube().with_real(accuracies.select(['c', 'a']))
+        cube().with_observed(accuracies.select(['c', 'a']))
 
 
 @pytest.mark.parametrize('method', METHODS)
@@ -162,13 +164,13 @@ def test_differences_and_intervals_cell_by_cell(method):
     table = cube()
     held_out, covered = np.zeros((2, 3, 2), bool)
     sizes = np.full((3, 2), NAN)
-    for (m, b), real in np.ndenumerate(table.real):
+    for (m, b), observed in np.ndenumerate(table.observed):
         cell = table.at(MODELS[m], BENCHMARKS[b], method)
-        if isinstance(cell, Missing) or np.isnan(real):
+        if isinstance(cell, Missing) or np.isnan(observed):
             continue
-        sizes[m, b] = cell.value - real
+        sizes[m, b] = cell.value - observed
         held_out[m, b] = not cell.in_sample
-        covered[m, b] = held_out[m, b] and cell.low <= real <= cell.high
+        covered[m, b] = held_out[m, b] and cell.low <= observed <= cell.high
     assert held_out.any()
     np.testing.assert_array_equal(table.difference(method), sizes)
     np.testing.assert_array_equal(table.held_out(method), held_out)
@@ -179,7 +181,7 @@ def test_differences_and_intervals_cell_by_cell(method):
     np.testing.assert_allclose(table.mean_difference(method), means)
     # Intervals contain their ends.
     end = (table.low, table.high)[method == 'ridge']
-    at_the_end = replace(table, real=end[:, :, METHODS.index(method)])
+    at_the_end = replace(table, observed=end[:, :, METHODS.index(method)])
     np.testing.assert_array_equal(
         at_the_end.covered(method), at_the_end.held_out(method))
 
@@ -190,7 +192,7 @@ def test_a_part_of_the_items_widens_what_is_judged():
         values=np.full((3, 2, 2), 0.5),
         low=np.full((3, 2, 2), 0.4),
         high=np.full((3, 2, 2), 0.7),
-        real=np.array([[0.4, 0.05], [0.79, 0.6], [0.85, 0.9]]),
+        observed=np.array([[0.4, 0.05], [0.79, 0.6], [0.85, 0.9]]),
         in_sample=np.array(False))
     plain = table.covered('ridge')
     np.testing.assert_array_equal(
@@ -221,16 +223,16 @@ def test_records_are_the_cells_in_their_order():
     cell = table.at('b', 'hard', 'uniform')
     assert records[7]['predicted'] == cell.value
     assert all(records[7][part] == getattr(cell, part) for part in CUBES[1:])
-    assert records[7]['real'] == table.real[1, 1]
+    assert records[7]['observed'] == table.observed[1, 1]
     assert not records[7]['missing']
     missing = records[5]
     assert missing['missing'] == REASON.reason
-    assert missing['real'] == table.real[1, 0]
+    assert missing['observed'] == table.observed[1, 0]
     assert {missing[name] for name in ('predicted', *CUBES[1:])} == {None}
-    assert records[2]['real'] is None
+    assert records[2]['observed'] is None
     assert records[2]['missing'] == NOT_RUN.reason
     both = cube(missing={
-        ('c', 'hard', REAL): NOT_RUN,
+        ('c', 'hard', OBSERVED): NOT_RUN,
         ('c', 'hard', 'ridge'): REASON
     })
     reasons = list(both.records())[10]['missing']
@@ -291,17 +293,17 @@ def test_marks_are_explained():
 def test_print_shows_a_table():
     header, _, *rows = [line.split('  ') for line in str(cube()).splitlines()]
     shown = [[cell.strip() for cell in row if cell] for row in (header, *rows)]
-    assert shown[0] == ['model', 'benchmark', 'real', *METHODS]
+    assert shown[0] == ['model', 'benchmark', 'observed', *METHODS]
     assert shown[2] == [
         'a', 'hard', '-',
         *(cube().cells('hard', method)[0] for method in METHODS)
     ]
     assert shown[3][-1] == '-' and len(shown) == 7
     assert '1e3' in str(replace(cube(), models=('1e3', '2', '3')))
-    unknown = replace(cube(), real=np.full((3, 2), NAN))
+    unknown = replace(cube(), observed=np.full((3, 2), NAN))
     many = Predictions.concatenate([
         replace(unknown, models=tuple(f'{name}{i}' for name in 'abc'))
         for i in range(4)
     ])
     text = str(many)
-    assert ' real ' not in text and text.endswith('... and 4 more')
+    assert ' observed ' not in text and text.endswith('... and 4 more')

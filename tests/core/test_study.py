@@ -9,7 +9,7 @@ from scipy import stats
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.predictions import Predictions, outliers
 from csv_plugin.core.predictor import NO_OTHER_FAMILY, NOT_RUN
-from csv_plugin.core.study import (BASELINE, METHOD, Study, geometric_mean,
+from csv_plugin.core.study import (MEAN_LOSS, SALIENCE, Study, geometric_mean,
                                    leave_families_out, split_study)
 from tests.tables import Tables, small_tables
 
@@ -29,7 +29,7 @@ def study(tables) -> Study:
     return split(tables, 10)
 
 
-@pytest.mark.parametrize('method', [METHOD, BASELINE])
+@pytest.mark.parametrize('method', [SALIENCE, MEAN_LOSS])
 def test_errors_from_the_tables(tables, study, method):
     """All measures once more, written out for each benchmark."""
     table = study.predictions.select(methods=[method])
@@ -45,13 +45,14 @@ def test_errors_from_the_tables(tables, study, method):
             measures = [value for value in vars(errors).values() if value]
             assert len(measures) == 5 and np.isnan(measures).all()
             continue
-        real, value, low, high = np.array(pairs).T
-        assert errors.mse == pytest.approx(np.mean((real - value)**2))
-        assert errors.mae == pytest.approx(np.mean(abs(real - value)))
+        observed, value, low, high = np.array(pairs).T
+        assert errors.mse == pytest.approx(np.mean((observed - value)**2))
+        assert errors.mae == pytest.approx(np.mean(abs(observed - value)))
         assert errors.width == pytest.approx(np.mean(high - low))
-        assert errors.coverage == np.mean((low <= real) & (real <= high))
-        if np.ptp(real) and np.ptp(value):
-            rank = stats.spearmanr(real, value).statistic
+        assert errors.coverage == np.mean((low <= observed)
+                                          & (observed <= high))
+        if np.ptp(observed) and np.ptp(value):
+            rank = stats.spearmanr(observed, value).statistic
             assert errors.spearman == pytest.approx(rank)
         else:
             assert np.isnan(errors.spearman)
@@ -99,7 +100,7 @@ def test_a_single_family():
     tables = small_tables(n_families=1).only('easy')
     with pytest.raises(InputError, match='at least two families'):
         leave_out(tables)
-    assert split(tables, 10).errors(METHOD)['easy'].n_models == 5
+    assert split(tables, 10).errors(SALIENCE)['easy'].n_models == 5
 
 
 @pytest.mark.parametrize('values, mean', [
@@ -124,7 +125,7 @@ def test_what_no_other_family_was_run_on_is_not_predicted(tables):
         assert np.isnan(part[:, 1, 0]).tolist() == [True, *[False] * 17]
     assert table.at(tables.models[own.argmax()], 'easy') == NO_OTHER_FAMILY
     assert table.at(tables.models[0], 'hard') == NOT_RUN
-    errors = sparse.errors(METHOD)['easy']
+    errors = sparse.errors(SALIENCE)['easy']
     assert errors.n_models == own.sum() and np.isnan(errors.mse)
 
 
@@ -138,7 +139,7 @@ def predictions(observed, values, low, high, in_sample=False) -> Predictions:
         MODELS,
         BENCHMARKS, ('predicted', ),
         extrapolated=np.array(False),
-        real=np.broadcast_to(np.array(observed, float), shape),
+        observed=np.broadcast_to(np.array(observed, float), shape),
         level=0.9,
         **{
             name: np.broadcast_to(np.array(cube), shape)[:, :, None]

@@ -11,7 +11,7 @@ PAGE = ROOT / 'docs/tutorial.md'
 
 
 def rows(text):
-    """Real and predicted accuracy and interval, by benchmark.
+    """Observed and predicted accuracy and interval, by benchmark.
 
     Marks behind intervals are left out.
     """
@@ -41,10 +41,10 @@ def test_tutorial(tmp_path, monkeypatch, capsys):
     # Processors round in different ways.
     np.testing.assert_allclose([*found.values()], [*stated.values()], atol=1)
     words = ' '.join(PAGE.read_text('utf-8').split())
-    real, predicted, low, high = np.array([*stated.values()]).T
-    inside = ((low <= real) & (real <= high)).sum()
-    assert f'{inside} of 12 contain the real accuracy' in words
-    error = np.abs(predicted - real).mean()
+    observed, predicted, low, high = np.array([*stated.values()]).T
+    inside = ((low <= observed) & (observed <= high)).sum()
+    assert f'{inside} of 12 contain the observed accuracy' in words
+    error = np.abs(predicted - observed).mean()
     assert f'mean absolute error is {error:.1f} points' in words
     mean_loss = cp.fit(
         names['losses'],
@@ -52,5 +52,5 @@ def test_tutorial(tmp_path, monkeypatch, capsys):
         names['tables'].families,
         method='mean-loss')
     off = mean_loss.predict(names['mine']).values[0, :,
-                                                  0] - names['real'].values
+                                                  0] - names['observed'].values
     assert f'that of the mean loss is {100 * np.abs(off).mean():.1f}' in words

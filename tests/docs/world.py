@@ -216,8 +216,8 @@ def _write_demo(folder: Path, zoo: Collection) -> None:
     cp.write_texts(folder / 'texts.jsonl', zoo.texts)
     shutil.copytree(shipped.ZOO / 'a', folder / 'zoo/a')
     known = [model for model in zoo.losses if model[0] in 'ab']
-    for name, method in (('predictor', 'one-model'), ('predictor_mean_loss',
-                                                      'mean-loss')):
+    methods = {'predictor': 'salience', 'predictor_mean_loss': 'mean-loss'}
+    for name, method in methods.items():
         predictor = cp.fit(
             zoo.losses.select(known), table.select(known), zoo.families,
             method)

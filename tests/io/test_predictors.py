@@ -25,7 +25,7 @@ ARGUMENTS = TABLES.features, TABLES.accuracies, TABLES.groups
 DUMPS, ACCURACIES = make_training_world(CHARACTERS)
 
 
-def of_tokens(method='one-model') -> Predictor:
+def of_tokens(method='salience') -> Predictor:
     """Text 'a' has answers of 'sums', which two benchmarks are like."""
     two = AccuracyTable(
         FITTED, ('sums', 'others'),

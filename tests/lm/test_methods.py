@@ -200,7 +200,7 @@ def test_validation_models_are_checked_before_the_texts_are_read():
     dict(settings=HeadSettings()),
 ])
 def test_what_only_the_papers_method_uses_is_refused_elsewhere(more):
-    for method in ('one-model', 'mean-loss'):
+    for method in ('salience', 'mean-loss'):
         with pytest.raises(InputError, match="Only the method 'paper'"):
             fit(DUMPS, TO_FIT, FAMILIES, method, **more)
 
@@ -280,17 +280,17 @@ TABLES = small_tables()
 
 @pytest.mark.parametrize('losses, accuracies, families, method, message', [
     (TABLES.features, TABLES.accuracies, TABLES.families, 'ridge',
-     "method: expected one of one-model, mean-loss, paper, found 'ridge'"),
-    (DUMPS, TO_FIT, {'m0': 'f'}, 'one-model',
+     "method: expected one of salience, mean-loss, paper, found 'ridge'"),
+    (DUMPS, TO_FIT, {'m0': 'f'}, 'salience',
      "the family of every model, found None of 'm1'"),
-    (DUMPS, TO_FIT, FAMILIES | {'m1': float('nan')}, 'one-model',
+    (DUMPS, TO_FIT, FAMILIES | {'m1': float('nan')}, 'salience',
      "nan of 'm1'"),
-    (DUMPS, TO_FIT.to_dict(), FAMILIES, 'one-model',
+    (DUMPS, TO_FIT.to_dict(), FAMILIES, 'salience',
      'an AccuracyTable, found a dict'),
-    (DUMPS.select(FITTED[:-1]), TO_FIT, FAMILIES, 'one-model',
+    (DUMPS.select(FITTED[:-1]), TO_FIT, FAMILIES, 'salience',
      "losses of every model, found none of 'm11'"),
     (TABLES.features.select(TABLES.models[1:]), TABLES.accuracies,
-     TABLES.families, 'one-model',
+     TABLES.families, 'salience',
      "features of every model, found none of 'org/model-0'"),
 ])  # yapf: disable
 def test_what_fit_refuses(losses, accuracies, families, method, message):

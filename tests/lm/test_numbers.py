@@ -37,8 +37,8 @@ def results(*arguments):
     }
 
 
-def test_one_model():
-    check_numbers('train_one_model', results('one-model', SCORING_LM), SHARE)
+def test_salience():
+    check_numbers('train_salience', results('salience', SCORING_LM), SHARE)
 
 
 def test_paper():

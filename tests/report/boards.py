@@ -6,7 +6,8 @@ from typing import Union
 
 import numpy as np
 
-from csv_plugin.core.predictions import REAL, Missing, Prediction, Predictions
+from csv_plugin.core.predictions import (OBSERVED, Missing, Prediction,
+                                         Predictions)
 from csv_plugin.report.leaderboards import Leaderboard
 
 NO_DUMP = Missing('no dump')
@@ -17,13 +18,13 @@ CUBES = ('low', 'high', 'extrapolated', 'in_sample')
 class Cells:
     """Parts of a leaderboard.
 
-    `real` has a fraction or a `Missing` by model and benchmark, `predicted` a
-    `Prediction` or a `Missing` by label, model and benchmark.
+    `observed` has a fraction or a `Missing` by model and benchmark,
+    `predicted` a `Prediction` or a `Missing` by label, model and benchmark.
     """
     models: tuple[str, ...]
     benchmarks: tuple[str, ...]
     labels: tuple[str, ...]
-    real: dict[tuple[str, str], Union[float, Missing]]
+    observed: dict[tuple[str, str], Union[float, Missing]]
     predicted: dict[tuple[str, str, str], Union[Prediction, Missing]]
     folders: dict[str, str]
     remarks: Sequence[str] = ()
@@ -36,13 +37,13 @@ class Cells:
         shape = tuple(map(len, names))
         numbers = np.zeros((len(CUBES) + 1, *shape))
         numbers[:3] = np.nan
-        real, missing, level = np.full(shape[:2], np.nan), {}, np.nan
+        observed, missing, level = np.full(shape[:2], np.nan), {}, np.nan
         for (m, model), (b, benchmark) in product(*map(enumerate, names[:2])):
-            accuracy = self.real[model, benchmark]
+            accuracy = self.observed[model, benchmark]
             if isinstance(accuracy, Missing):
-                missing[model, benchmark, REAL] = accuracy
+                missing[model, benchmark, OBSERVED] = accuracy
             else:
-                real[m, b] = accuracy
+                observed[m, b] = accuracy
             for p, label in enumerate(self.labels):
                 cell = self.predicted[label, model, benchmark]
                 if isinstance(cell, Missing):
@@ -57,8 +58,8 @@ class Cells:
             parts[name] = parts[name].astype(bool)
         chance = dict.fromkeys(self.benchmarks, 0.25)
         return Leaderboard.of(
-            Predictions(*names, values=numbers[0], real=real, level=level,
-                        missing=missing, chance=chance, **parts),
+            Predictions(*names, values=numbers[0], observed=observed,
+                        level=level, missing=missing, chance=chance, **parts),
             self.folders, self.remarks)  # yapf: disable
 
 
@@ -75,14 +76,14 @@ def make_cells(
     models: Sequence[str],
     benchmarks: Sequence[str],
     labels: Sequence[str],
-    real: Sequence[float] = (),
+    observed: Sequence[float] = (),
     prediction: Prediction = predict()
 ) -> Cells:
     """Cells with the same prediction everywhere.
 
-    The real accuracy of each model on every benchmark is 0.5 by default.
+    The observed accuracy of each model on every benchmark is 0.5 by default.
     """
-    accuracies = real or [0.5] * len(models)
+    accuracies = observed or [0.5] * len(models)
     return Cells(
         tuple(models), tuple(benchmarks), tuple(labels), {
             (model, benchmark): accuracy

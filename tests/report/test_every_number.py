@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from csv_plugin.core.predictions import Prediction, outliers
 from csv_plugin.extras.page.rendering import render
-from csv_plugin.report.leaderboards import Leaderboard, as_markdown, as_text
+from csv_plugin.report.leaderboard_tables import as_markdown, as_text
+from csv_plugin.report.leaderboards import Leaderboard
 from tests.extras.page.pages import make_page
 from tests.report.boards import NO_DUMP, make_cells
 
@@ -39,9 +40,9 @@ def boards(draw) -> Leaderboard:
             cells.predicted[place] = Prediction(value, low, high, 0.9,
                                                 *cell[3:])
     known = draw(st.booleans())
-    for pair in cells.real:
+    for pair in cells.observed:
         accuracy = draw(st.none() | FRACTIONS) if known else None
-        cells.real[pair] = NO_DUMP if accuracy is None else accuracy
+        cells.observed[pair] = NO_DUMP if accuracy is None else accuracy
     return cells.board()
 
 
@@ -60,13 +61,13 @@ def check_cells(header, rows):
 @settings(max_examples=20, deadline=None)
 @given(boards())
 def test_tables(board):
-    lines = as_markdown(board).splitlines()
-    header, _, *rows = ([cell.strip() for cell in line.split('|')[2:-1]]
-                        for line in lines)
-    check_cells(header, rows)
+    for table in as_markdown(board).split('\n\n'):
+        header, _, *rows = ([cell.strip() for cell in line.split('|')[2:-1]]
+                            for line in table.splitlines())
+        check_cells(header, rows)
     assert not re.search(r'\+-|\+/-|±|nan', as_text(board))
     for row in board.rows():
-        for name in ('real', 'predicted', 'low', 'high'):
+        for name in ('observed', 'predicted', 'low', 'high'):
             assert row[name] is None or 0 <= row[name] <= 100
 
 

@@ -1,6 +1,7 @@
 """Leaderboards: every cell has a number or a reason, in all formats."""
 import csv
 import json
+import re
 from dataclasses import replace
 from itertools import product
 
@@ -10,9 +11,11 @@ import pytest
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.formatting import interval
 from csv_plugin.core.predictions import Missing
-from csv_plugin.report.leaderboards import (FIELDS, as_markdown, as_text,
-                                            mean_cells, predict_columns,
-                                            rank_cells, write_leaderboard)
+from csv_plugin.report.leaderboard_tables import (as_markdown, as_short_text,
+                                                  as_text, mean_cells,
+                                                  rank_cells,
+                                                  write_leaderboard)
+from csv_plugin.report.leaderboards import FIELDS, predict_columns
 from tests.report.boards import NO_DUMP, make_cells, predict
 from tests.runs import dump, model_losses, train
 
@@ -22,7 +25,7 @@ UNEVEN = predict(above=0.05)
 
 
 def some_cells(n_benchmarks=2, labels=('predicted', 'mean-loss')):
-    """Real accuracies of 0.5 and predictions of 0.4."""
+    """Observed accuracies of 0.5 and predictions of 0.4."""
     benchmarks = [f'bench-{b}' for b in range(n_benchmarks)]
     cells = make_cells(MODELS, benchmarks, labels, prediction=UNEVEN)
     cells.folders = {model: f'folder-of-{model}' for model in MODELS}
@@ -31,8 +34,8 @@ def some_cells(n_benchmarks=2, labels=('predicted', 'mean-loss')):
 
 def test_differences():
     cells = some_cells(1)
-    cells.real['m1', 'bench-0'] = 0.36
-    cells.real['m2', 'bench-0'] = NO_DUMP
+    cells.observed['m1', 'bench-0'] = 0.36
+    cells.observed['m2', 'bench-0'] = NO_DUMP
 
     def differences() -> tuple[list, str]:
         board = cells.board()
@@ -55,33 +58,33 @@ def test_text():
     cells = some_cells(1)
     cells.predicted['mean-loss', 'm1', 'bench-0'] = NO_DUMP
     # What rounds to nothing has no minus.
-    cells.real['m2', 'bench-0'] = UNEVEN.value + 0.0004
+    cells.observed['m2', 'bench-0'] = UNEVEN.value + 0.0004
     assert as_text(cells.board()).splitlines() == [
-        '                 bench-0',
-        'model               real     predicted   diff     mean-loss   diff',
-        '---------------  -------  ------------  -----  ------------  -----',
-        'm0                  50.0  40.0 (30-45)  -10.0  40.0 (30-45)  -10.0',
-        'm1                  50.0  40.0 (30-45)  -10.0             -      -',
-        'm2                  40.0  40.0 (30-45)   +0.0  40.0 (30-45)   +0.0',
-        'mean abs. error                           6.7                  5.0',
+        '                  bench-0',
+        'model            observed     predicted   diff     mean-loss   diff',
+        '---------------  --------  ------------  -----  ------------  -----',
+        'm0                   50.0  40.0 (30-45)  -10.0  40.0 (30-45)  -10.0',
+        'm1                   50.0  40.0 (30-45)  -10.0             -      -',
+        'm2                   40.0  40.0 (30-45)   +0.0  40.0 (30-45)   +0.0',
+        'mean abs. error                            6.7                  5.0',
         '',
         'Percent (90% interval); (any): all from guessing or below to 100; '
         '* a training model; > far from the',
         '  training models: errors are expected to be more than half as large '
         'again.',
-        'diff is predicted minus real; mean abs. error leaves out models '
+        'diff is predicted minus observed; mean abs. error leaves out models '
         'marked *.',
         'mean-loss of m1 on bench-0: no dump',
-        'predicted: 2 of 3 real accuracies lie outside of their interval, '
-        'where about 0 are expected to: m0',
-        '  on bench-0 (50.0, interval 30.0-45.0), m1 on bench-0 (50.0, '
+        'predicted: 2 of 3 observed accuracies lie outside of their interval, '
+        'where about 0 are expected to:',
+        '  m0 on bench-0 (50.0, interval 30.0-45.0), m1 on bench-0 (50.0, '
         'interval 30.0-45.0)',
     ]  # yapf: disable
 
 
 def test_text_without_real_scores():
     cells = some_cells(2, labels=('predicted', ))
-    cells.real = dict.fromkeys(cells.real, NO_DUMP)
+    cells.observed = dict.fromkeys(cells.observed, NO_DUMP)
     lines = as_text(cells.board()).splitlines()
     assert lines[:4] == [
         '       mean of 2             bench-0       bench-1',
@@ -100,20 +103,20 @@ def test_text_without_real_scores():
 def test_all_reasons_are_given():
     cells = some_cells()
     cells.remarks = ('a remark', )
-    cells.real['m1', 'bench-1'] = Missing('not run')
+    cells.observed['m1', 'bench-1'] = Missing('not run')
     for place in product(cells.labels, ('m0', 'm2'), cells.benchmarks):
         cells.predicted[place] = NO_DUMP
     cells.predicted['mean-loss', 'm1', 'bench-0'] = Missing('unknown')
     _, _, *lines, far, remark = cells.board().notes
     assert lines == [
-        'real of m1 on bench-1: not run',
+        'observed of m1 on bench-1: not run',
         'predicted, mean-loss of m0, m2 on all 2 benchmarks: no dump',
         'mean-loss of m1 on bench-0: unknown',
         'No mean where a number on one of the benchmarks is missing; ranks '
-        'count only models that have a real and a predicted one.',
+        'count only models that have an observed and a predicted one.',
     ]
     assert remark == 'a remark'
-    assert far.startswith('predicted: 1 of 1 real accuracies lie outside')
+    assert far.startswith('predicted: 1 of 1 observed accuracies lie outside')
 
 
 def test_nothing_known():
@@ -182,7 +185,7 @@ def test_known_scores_move_the_others():
 
 def test_files(tmp_path):
     cells = some_cells()
-    cells.real['m1', 'bench-1'] = NO_DUMP
+    cells.observed['m1', 'bench-1'] = NO_DUMP
     cells.predicted['mean-loss', 'm1', 'bench-1'] = Missing('unknown')
     cells.predicted['mean-loss', 'm0', 'bench-0'] = predict(
         0.25, 0.1, 0.05, extrapolated=True)
@@ -195,9 +198,12 @@ def test_files(tmp_path):
     assert markdown.startswith(f'{as_markdown(board)}\n\n* Percent')
     header, _, row, *_ = ([cell.strip() for cell in line.split('|')[1:-1]]
                           for line in markdown.splitlines())
-    i = header.index('bench-0 real')
-    assert header[i + 1:i + 5] == ['predicted', 'diff', 'mean-loss', 'diff']
-    assert row[i:i + 3] == ['50.0', '40.0 (30-45)', '-10.0']
+    assert header == [
+        'model', 'mean of 2 observed', 'rank', 'predicted', 'rank',
+        'bench-0 observed', 'predicted'
+    ]
+    assert row[5:] == ['50.0', '40.0 (30-45)']
+    assert 'differences and marks are in leader.board.csv.' in markdown
     content = json.loads(data)
     rows = content.pop('rows')
     assert content == {
@@ -214,12 +220,12 @@ def test_files(tmp_path):
     assert [(r['model'], r['benchmark'], r['predictor']) for r in rows
             ] == [*product(MODELS, cells.benchmarks, cells.labels)]
     assert rows[1] == dict(
-        zip(FIELDS, ('m0', 'bench-0', 'mean-loss', 50, 25, 15,
+        zip(FIELDS, ('m0', 'bench-0', 'mean-loss', 50, None, 25, 15,
                      pytest.approx(30), -25, 1, 0, '', 0, 0, None)))
     assert rows[7] == dict(
-        zip(FIELDS, ('m1', 'bench-1', 'mean-loss', None, None, None, None,
-                     None, None, None, 'no dump; unknown', None, None, None)))
-    assert rows[6]['missing'] == 'no dump' and rows[6]['real'] is None
+        zip(FIELDS, ('m1', 'bench-1', 'mean-loss', *[None] * 8,
+                     'no dump; unknown', None, None, None)))
+    assert rows[6]['missing'] == 'no dump' and rows[6]['observed'] is None
     assert rows[6]['predicted'] == 40 and rows[6]['difference'] is None
     # CSV says the same.
     read = list(csv.DictReader(table.splitlines()))
@@ -227,3 +233,36 @@ def test_files(tmp_path):
         k: '' if v is None else str(v)
         for k, v in row.items()
     } for row in rows] == read
+
+
+def test_items_stand_beside_the_accuracies_of_them(tmp_path):
+    cells = some_cells()
+    cells.observed['m1', 'bench-1'] = NO_DUMP
+    items = {(model, 'bench-1'): 100 + m for m, model in enumerate(MODELS)}
+    board = replace(cells.board(), items=items)
+    table = as_short_text(board, 80, 'board.txt').split('\n\n')[1]
+    assert table.splitlines() == [
+        '        bench-1',
+        'model  observed  items     predicted',
+        '-----  --------  -----  ------------',
+        'm0         50.0    100  40.0 (30-45)',
+        'm1            -      -  40.0 (30-45)',
+        'm2         50.0    102  40.0 (30-45)',
+        'error                           10.0',
+    ]
+    assert '| bench-1 observed | items |' in re.sub(' +', ' ',
+                                                    as_markdown(board))
+    found = [row['items'] for row in board.rows()
+             if row['benchmark'] == 'bench-1']  # yapf: disable
+    assert found == [100, 100, None, None, 102, 102]
+
+
+def test_markdown_is_not_wide():
+    """All models on many benchmarks: a few benchmarks a table."""
+    board = make_cells(MODELS, [f'bench-{b}' for b in range(40)],
+                       ('p', 'q')).board()
+    tables = as_markdown(board).split('\n\n')
+    assert len(tables) > 10
+    assert max(map(len, '\n'.join(tables).splitlines())) <= 120
+    assert all(table.count('| m1 ') == 1 for table in tables)
+    assert sum(table.count(' observed |') for table in tables) == 41

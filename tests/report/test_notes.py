@@ -88,27 +88,27 @@ def found(cells):
 
 
 def test_findings():
-    real = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
-    cells = make_cells(MODELS, ('b0', 'b1'), ('p', 'q'), real)
+    observed = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+    cells = make_cells(MODELS, ('b0', 'b1'), ('p', 'q'), observed)
     for m, model in enumerate(MODELS):
         for benchmark in ('b0', 'b1'):
-            cells.predicted['p', model, benchmark] = predict(real[m])
-    cells.real['m5', 'b1'] = 0.95
+            cells.predicted['p', model, benchmark] = predict(observed[m])
+    cells.observed['m5', 'b1'] = 0.95
     rank, agreement, far = found(cells)
     assert rank == 'Rank 1 is the largest mean.'
     # The other predictor says the same of all models: there is no order.
     assert agreement == (
-        'Rank agreement of predicted and real means (Spearman, 1 is the same '
-        'order, 0 is no relation): p 1.00 (6 held-out models).')
+        'Rank agreement of predicted and observed means (Spearman, 1 is the '
+        'same order, 0 is no relation): p 1.00 (6 held-out models).')
     assert far == (
-        'p: 1 of 12 real accuracies lie outside of their interval, where '
+        'p: 1 of 12 observed accuracies lie outside of their interval, where '
         'about 1 are expected to: m5 on b1 (95.0, interval 60.0-80.0)')
     # Scores that no interval leaves out are not counted.
     for place in product('p', MODELS[:4], ('b0', 'b1')):
         cells.predicted[place] = replace(predict(), low=0.0, high=1.0)
     *_, far = found(cells)
     assert far.startswith(
-        'p: 1 of 4 real accuracies lie outside of their interval, where '
+        'p: 1 of 4 observed accuracies lie outside of their interval, where '
         'about 0 are expected to: m5 on b1')
 
 
@@ -116,16 +116,17 @@ def test_one_in_ten_is_outside_by_chance():
     """Of 30 intervals of 90 %, 3; half of them are on one side."""
     cells = make_cells(
         MODELS, [f'b{i}' for i in range(5)], ['p'], prediction=predict(.45))
-    cells.real['m5', 'b1'] = 0.95
+    cells.observed['m5', 'b1'] = 0.95
     *_, far = found(cells)
-    assert far.startswith('p: 1 of 30 real accuracies lie outside of their '
-                          'interval, where about 3 are expected to: ')
+    assert far.startswith(
+        'p: 1 of 30 observed accuracies lie outside of their '
+        'interval, where about 3 are expected to: ')
 
 
 def test_means_over_some_benchmarks():
     cells = make_cells(MODELS[:2], ('b0', 'b1', 'b2'), ('p', ), (0.4, 0.4))
     for model in MODELS[:2]:
-        cells.real[model, 'b1'] = NO_DUMP
+        cells.observed[model, 'b1'] = NO_DUMP
     line, = found(cells)
     assert line == (
         'Rank 1 is the largest mean. Means are over b0, b2; on other '
@@ -134,10 +135,10 @@ def test_means_over_some_benchmarks():
     assert found(cells.only('b0')) == []
 
 
-@pytest.mark.parametrize('part', ['real', 'predicted'])
+@pytest.mark.parametrize('part', ['observed', 'predicted'])
 def test_models_without_a_mean(part):
     cells = make_cells(MODELS, ('b0', 'b1'), ('p', ))
-    place = ('m1', 'b1') if part == 'real' else ('p', 'm1', 'b1')
+    place = ('m1', 'b1') if part == 'observed' else ('p', 'm1', 'b1')
     getattr(cells, part)[place] = NO_DUMP
     assert found(cells)[1].startswith(
         'No mean where a number on one of the benchmarks is missing; ranks ')

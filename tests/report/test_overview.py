@@ -15,7 +15,7 @@ UNKNOWN = Missing('not known')
 def board_of(models, benchmarks, known=False, **parts):
     cells = make_cells(models, benchmarks, ['ours'])
     if not known:
-        cells.real = dict.fromkeys(cells.real, UNKNOWN)
+        cells.observed = dict.fromkeys(cells.observed, UNKNOWN)
     for m, model in enumerate(models):
         for name in benchmarks:
             cells.predicted['ours', model, name] = predict(0.3 + m / 10)
@@ -52,7 +52,7 @@ def test_a_benchmark_at_chance_has_a_sign_and_its_meaning():
 def test_a_known_accuracy_stands_beside_its_prediction():
     table, _ = overview(board_of(['mine'], ['sums'], known=True), 80)
     header, _, sums = rows(table)
-    assert header[:3] == ['benchmark', 'real', 'predicted']
+    assert header[:3] == ['benchmark', 'observed', 'predicted']
     assert sums[:3] == ['sums', '50.0', '30.0']
 
 

@@ -2,9 +2,9 @@
 from pathlib import Path
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.report.leaderboards import as_text
-from csv_plugin.report.screen import (WIDTH, full_width, shown_path,
-                                      text_table, wrapped)
+from csv_plugin.core.text_tables import WIDTH, text_table, wrapped
+from csv_plugin.report.leaderboard_tables import as_text
+from csv_plugin.report.screen import full_width, shown_path
 from tests.report.boards import make_cells
 
 LONG = 'org/a-model-with-a-name-of-many-words-' + 8 * '0123456789'

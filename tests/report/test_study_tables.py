@@ -9,9 +9,10 @@ import pytest
 from csv_plugin.core.escaping import markdown
 from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.core.study import Study, geometric_mean, split_study
+from csv_plugin.core.text_tables import text_table
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.report.notes import learning_notes
-from csv_plugin.report.screen import markdown_table, text_table
+from csv_plugin.report.screen import markdown_table
 from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_rows,
                                             expected_line, fit_cells,
                                             leaderboard, summary,
@@ -249,7 +250,7 @@ def test_a_method_without_some_benchmarks_has_no_mean(study):
     more = Predictions.side_by_side({
         **tables, 'part': part
     }, table.models, names)
-    more = replace(study, predictions=replace(more, real=table.real))
+    more = replace(study, predictions=replace(more, observed=table.observed))
     header, *_, means = error_rows(more)
     place = header.index('MSE part')
     assert means[place] == '-' and '-' not in means[2:place]

@@ -103,6 +103,10 @@ def test_stages_of_a_table_follow_each_other(tmp_path):
                 'd': (260, 26), 'e': (7, 2)
             }  # yapf: disable
     assert last_checkpoints('abcd', found) == ('d', )
+    # Where the tokens of a stage are unknown, so are those of later ones.
+    rows = 'a,a,1,9,\nb,a,2,3,5\n'
+    lost = table(tmp_path, f'model,run,stage,step,tokens\n{rows}')
+    assert lost['b'].step == 12 and math.isnan(lost['b'].tokens)
     unknown = table(tmp_path, 'model,run,stage,step\na,a,1,9\nb,a,2,3\n')
     assert unknown['b'].step == 12 and math.isnan(unknown['b'].tokens)
 

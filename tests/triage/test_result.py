@@ -13,16 +13,16 @@ NOISE = np.random.default_rng(0).normal(size=(4000, 4))
 
 
 class Draws:
-    """A joint distribution of two benchmarks that are drawn alike."""
+    """A joint distribution of n benchmarks that are drawn alike."""
 
-    def __init__(self, draws):
-        self.drawn = np.repeat(draws[:, :, None], 2, axis=2)
+    def __init__(self, draws, n=2):
+        self.drawn = np.repeat(draws[:, :, None], n, axis=2)
 
     def draws(self):
         return self.drawn
 
     def take(self, rows):
-        return Draws(self.drawn[:, rows, 0])
+        return Draws(self.drawn[:, rows, 0], self.drawn.shape[2])
 
     def means(self, benchmarks, level):
         tail = (1 - level) / 2
@@ -30,16 +30,16 @@ class Draws:
         return [mean.mean(axis=0), *np.quantile(mean, [tail, 1 - tail], 0)]
 
 
-def table(names, **changes):
-    shape = (len(names), 2, 1)
+def table(names, benchmarks=('easy', 'hard'), **changes):
+    shape = (len(names), len(benchmarks), 1)
     return Predictions(
-        tuple(names), ('easy', 'hard'), ('predicted', ),
+        tuple(names), benchmarks, ('predicted', ),
         **{
             'values': np.full(shape, .5), 'low': np.full(shape, .4),
             'high': np.full(shape, .6), 'extrapolated': np.array(False),
             'in_sample': np.array(False)
         } | changes,
-        real=np.array(np.nan),
+        observed=np.array(np.nan),
         level=.9,
         chance=dict(easy=.25, hard=.25))  # yapf: disable
 
@@ -158,6 +158,19 @@ def test_what_is_printed():
         'run', 'from', 'mean', 'rank', 'best', 'verdict', 'easy', 'hard'
     ]
     assert lines[2].split()[:6] == ['a', '50%', '60.0', '(58-62)', '1', '100%']
+
+
+def test_what_is_printed_fits_into_100_columns():
+    """Many benchmarks follow below, each row with its run again."""
+    benchmarks = tuple(f'benchmark-{b}' for b in range(12))
+    draws = Draws(np.array([.6, .3]) + .01 * NOISE[:, :2], len(benchmarks))
+    ends = [End('a', 1, 2), End('b', 1, 2)]
+    triage = Triage.of('tokens', [], table('', benchmarks), ends,
+                       table('ab', benchmarks), draws, [])
+    text = str(triage)
+    assert max(map(len, text.splitlines())) <= 100
+    assert all(name in text for name in benchmarks)
+    assert text.count('\nb  ') > 1
 
 
 def test_some_of_the_runs_among_themselves():

@@ -52,8 +52,8 @@ def accuracy_of(loss):
 
 
 def predictor_of(models, features):
-    real = accuracy_of(features.values.mean(axis=1))
-    accuracies = AccuracyTable(features.models, ('easy', ), real[:, None],
+    observed = accuracy_of(features.values.mean(axis=1))
+    accuracies = AccuracyTable(features.models, ('easy', ), observed[:, None],
                                np.array([0.25]), np.array([0]))
     return fit_predictor(features, accuracies,
                          [f'g{i % 5}' for i in range(len(models))])

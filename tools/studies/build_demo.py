@@ -19,12 +19,13 @@ from pathlib import Path
 
 from csv_plugin.cli.arguments import exit_code
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.study import MEAN_LOSS, SALIENCE
 from csv_plugin.demo import shipped
 from csv_plugin.io.collection import Collection, read_collection
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.tables import models_in
 from csv_plugin.io.text_sets import write_texts
-from csv_plugin.lm.methods import MEAN_LOSS, ONE_MODEL, fit
+from csv_plugin.lm.methods import fit
 from tools.studies import world
 from tools.studies.options import parser_of
 from tools.studies.zoo import building
@@ -71,8 +72,8 @@ def run(args: argparse.Namespace) -> None:
 def fit_predictors() -> None:
     """Fit both predictors to the collection that ships."""
     collection = read_collection(shipped.COLLECTION)
-    for method, path in ((ONE_MODEL, shipped.PREDICTOR), (MEAN_LOSS,
-                                                          shipped.BASELINE)):
+    paths = {SALIENCE: shipped.PREDICTOR, MEAN_LOSS: shipped.BASELINE}
+    for method, path in paths.items():
         save_predictor(shipped_fit(collection, method), path)
 
 

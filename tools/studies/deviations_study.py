@@ -372,7 +372,7 @@ def own_series(zoo: Zoo) -> Iterator[Variant]:
             ('mean loss', zoo.mean_loss(both)),
             ('head, learning rate 1', heads.predict(zoo.states,
                                                     zoo.study.table)),
-            ('one model', zoo.study.predicted(zoo.study.fit(both))),
+            ('salience', zoo.study.predicted(zoo.study.fit(both))),
         ):
             errors.setdefault(name,
                               []).append(zoo.errors(predicted, late[test]))

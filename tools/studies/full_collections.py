@@ -233,7 +233,7 @@ DumpMethod = Callable[[cp.Collection, Sequence[str], Sequence[str]], Forecast]
 def by_package(whole: cp.Collection,
                fitted: Sequence[str],
                predicted: Sequence[str],
-               method: str = 'one-model') -> Forecast:
+               method: str = 'salience') -> Forecast:
     """A method of the package, by default its own default."""
     predictor = cp.fit(
         whole.losses,

@@ -534,7 +534,7 @@ _METHODS = {
     BASELINE: 'mean loss (all tokens)',
     LABEL: 'label-token loss',
     PAPER: "capability score (the paper's method)",
-    OURS: 'one model (the default here)'
+    OURS: 'salience (the default here)'
 }
 
 
@@ -545,7 +545,7 @@ def draw_methods(zoo: Zoo, theme: str) -> Figure:
         method: points(predicted - observed)
         for method, (predicted, observed) in parts.items()
     }
-    title = (f'One model is off by {errors[OURS]:.0f} points, label tokens by '
+    title = (f'Salience is off by {errors[OURS]:.0f} points, label tokens by '
              f'{errors[LABEL]:.0f},\ncapability scores by '
              f'{errors[PAPER]:.0f}, the mean loss by {errors[BASELINE]:.0f}')
     notes = [{'80 test models on five exams': 'words'}]
@@ -581,11 +581,11 @@ def texts_figure(by_texts: Mapping[str, ByNumber], theme: str) -> Figure:
     first = _mean(kinds[min(kinds)], OURS)
     last = _mean(kinds[max(kinds)], OURS)
     title = ('From one kind of texts to five, the error of\n'
-             f'one model falls from {first:.0f} to {last:.0f} points')
+             f'salience falls from {first:.0f} to {last:.0f} points')
     notes = [{
         'mean loss': 'grey',
         "the paper's method": 'orange',
-        'one model': 'blue'
+        'salience': 'blue'
     }]
     with _sheet(theme, title, notes, (1, 2), row=2.2) as (figure, grid, ink):
         left, right = grid.flat

@@ -35,7 +35,7 @@ from csv_plugin.io.tables import write_csv
 from tools.studies.options import add_number, parser_of, tables_of
 
 #: The default of the package and the baseline beside it.
-METHODS = {'one model': fit_predictor, 'mean loss': fit_mean_loss_predictor}
+METHODS = {'salience': fit_predictor, 'mean loss': fit_mean_loss_predictor}
 #: Numbers of models of all families.
 NUMBERS = (6, 9, 12, 24, 48)
 #: Number of models of some families, as many of each.
@@ -126,7 +126,7 @@ def row(tables: ModelTables, draw: Draw, method: str) -> Row:
                                     draw.fitted, tables.accuracies.main),
                                 groups)
     predictions = predictor.predict(tables.features.select(
-        draw.predicted)).with_real(tables.accuracies)
+        draw.predicted)).with_observed(tables.accuracies)
     cubes = [
         part[:, :, 0].T
         for part in (predictions.values, predictions.low, predictions.high)
@@ -134,7 +134,7 @@ def row(tables: ModelTables, draw: Draw, method: str) -> Row:
     errors, widths, held = np.transpose([
         (metrics.mae(real, value), metrics.mean_width(low, high),
          metrics.coverage(real, low, high))
-        for real, value, low, high in zip(predictions.real.T, *cubes)
+        for real, value, low, high in zip(predictions.observed.T, *cubes)
     ])
     return Row(draw.series, len(draw.fitted), len(set(groups)), draw.seed,
                method, float(np.nanmean(errors)), float(np.mean(widths)),

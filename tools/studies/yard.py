@@ -416,7 +416,7 @@ def _package(method: str, fitted: Models, predicted: Models) -> Forecast:
 
 def product(fitted: Models, predicted: Models) -> Forecast:
     """The default of the package."""
-    return _package('one-model', fitted, predicted)
+    return _package('salience', fitted, predicted)
 
 
 def mean_loss(fitted: Models, predicted: Models) -> Forecast:

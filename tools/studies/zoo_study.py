@@ -33,8 +33,8 @@ HEAD = HeadSettings(learning_rate=1.)
 #: The series of the studies that fit dozens of times, for speed.
 FIRST_SERIES = ('a', 'b', 'c', 'd')
 TRAIN, VALIDATION, TEST = 'train', 'validation', 'test'
-OURS, BASELINE, LABEL = 'one model', 'mean loss', 'label-token loss'
-TEXTS = 'one model, texts alone'
+OURS, BASELINE, LABEL = 'salience', 'mean loss', 'label-token loss'
+TEXTS = 'salience, texts alone'
 LABEL_OF_ITEMS = "label-token loss of the exams' items"
 
 

@@ -1,4 +1,4 @@
-"""Predictions of the shipped predictors beside the real accuracies.
+"""Predictions of the shipped predictors beside the observed accuracies.
 
 The environment variable CSV_PREDICTOR names the file of another predictor:
 

@@ -19,7 +19,8 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.heat_maps import HeatMap, full_weight, strongest_maps
 from csv_plugin.io.files import FilePath, write_text
-from csv_plugin.report.leaderboards import Leaderboard, mean_cells, rank_cells
+from csv_plugin.report.leaderboard_tables import mean_cells, rank_cells
+from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.study_tables import FIT_HEADER, FIT_LEGEND, fit_cells
 
 #: Steps of colour between no weight and full weight.
@@ -107,7 +108,7 @@ def render(page: Page) -> str:
     return environment.get_template('page.jinja').render(
         page=page,
         predictions=predictions,
-        has_real=predictions.has_real(),
+        has_observed=predictions.has_observed(),
         rows={
             (row['predictor'], row['model'], row['benchmark']): row
             for row in page.board.rows()
@@ -187,8 +188,9 @@ def _mean_bars(overall: Overall) -> list[dict[str, Optional[float]]]:
     if overall.methods:
         view = overall.views.get(overall.methods[0])
     bars: list[dict[str, Optional[float]]] = []
-    for m, real in enumerate(overall.real):
-        bar = dict(real=real, predicted=math.nan, low=math.nan, high=math.nan)
+    for m, observed in enumerate(overall.observed):
+        bar = dict(
+            observed=observed, predicted=math.nan, low=math.nan, high=math.nan)
         if overall.methods:
             bar['predicted'] = overall.values[m, 0]
         if view is not None:
@@ -238,7 +240,7 @@ def _errors(predictions: Predictions, label: str) -> dict[str, Any]:
 
     Mean absolute differences over all cells and by benchmark, fractions, NaN
     if no model was held out; and how many of the intervals that leave
-    something out contain the real accuracy.
+    something out contain the observed accuracy.
     """
     held_out = predictions.held_out(label)
     judged = held_out & ~predictions.uninformative(label)

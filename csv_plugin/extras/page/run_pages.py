@@ -30,11 +30,11 @@ from csv_plugin.report.leaderboards import Leaderboard, predict_run
 
 _CAPABILITY = (
     'Accuracy against capability',
-    'Each model at the exponent that its losses predict and at its real '
+    'Each model at the exponent that its losses predict and at its observed '
     'accuracy. The line is the curve of Eq. 2: full over the exponents of the '
     'training models, which need not be models of this run, and dashed '
     'beyond.')
-_METHODS = ('Predicted against real',
+_METHODS = ('Predicted against observed',
             'Held-out models. On the diagonal a prediction is right; '
             'bars are the intervals.')
 
@@ -44,7 +44,7 @@ def run_page(work_dir: FilePath,
              models: Optional[FilePath] = None,
              texts: Optional[FilePath] = None,
              progress: Progress = iter) -> Page:
-    """Predict the models of a run, beside their real accuracies.
+    """Predict the models of a run, beside their observed accuracies.
 
     `predictors` are labels and files, the main one first. `models` is a table
     with families, and `texts` the validation set of the first predictor.
@@ -87,12 +87,12 @@ def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
     predictors = {source.label: source.predictor for source in sources}
     paths = {source.label: source.path for source in sources}
     benchmarks = predictable_benchmarks(predictors)
-    real, other_metrics = read_run_accuracies(work_dir, benchmarks)
+    observed, other_metrics = read_run_accuracies(work_dir, benchmarks)
     path = newest_summary(work_dir, LEADERBOARD)
     summary = read_json(path, '') if path else {}
     # A summary may call models otherwise than their folders.
     names = summary.get('folders', {})
-    folders = {model: names.get(model, model) for model in real}
+    folders = {model: names.get(model, model) for model in observed}
     named = {*folders.values()}
     folders |= {
         model: model
@@ -106,8 +106,8 @@ def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
         for name in benchmarks
     }
     scores: dict[tuple[str, str], Union[float, Missing]] = {
-        (model, benchmark): real.get(model, {}).get(benchmark,
-                                                    missing[benchmark])
+        (model, benchmark):
+        observed.get(model, {}).get(benchmark, missing[benchmark])
         for model in folders
         for benchmark in benchmarks
     }
@@ -142,7 +142,8 @@ def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,
     predictions = board.predictions.select(
         benchmarks=predictor.names, methods=[source.label])
     folders = tuple(board.folders[model] for model in predictions.models)
-    observed = scores_alone(folders, predictions.benchmarks, predictions.real)
+    observed = scores_alone(folders, predictions.benchmarks,
+                            predictions.observed)
     tables = [
         table
         for table, row in zip(map(columns.get, folders), observed.values)

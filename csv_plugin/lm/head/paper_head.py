@@ -70,7 +70,7 @@ def train_paper_head(table: LossTable,
     if not learned:
         found = [f'{name}: {problem}' for name, problem in problems.items()]
         raise InputError("the paper's head", 'a benchmark to learn from',
-                         '; '.join(found), "Use the method 'one-model'.")
+                         '; '.join(found), "Use the method 'salience'.")
     states = StateScale.of(states, counted_tokens(table)).apply(states)
     train = [name for name, of in zip(table.models, chosen) if not of]
     tables = [table] if watched is None else [table, watched]

@@ -23,9 +23,9 @@ def page_cells(
         models=('m0', 'm1', 'm2'),
         benchmarks=('b0', 'b1'),
         labels=('predicted', 'mean-loss')) -> Cells:
-    """Real accuracies of 0.5, 0.51, ... by model, predictions of 0.4."""
-    real = [0.5 + m % 50 / 100 for m in range(len(models))]
-    return make_cells(models, benchmarks, labels, real)
+    """Observed accuracies of 0.5, 0.51, ... by model, predictions of 0.4."""
+    observed = [0.5 + m % 50 / 100 for m in range(len(models))]
+    return make_cells(models, benchmarks, labels, observed)
 
 
 def make_board(*names) -> Leaderboard:
@@ -68,7 +68,7 @@ class Reader(HTMLParser):
 def awkward_board() -> Leaderboard:
     """A leaderboard with marks and missing values."""
     cells = page_cells()
-    cells.real['m0', 'b0'] = NO_DUMP
+    cells.observed['m0', 'b0'] = NO_DUMP
     cells.predicted['predicted', 'm1', 'b0'] = Missing('unknown')
     cells.predicted['predicted', 'm2', 'b0'] = predict(
         0.55, 0.05, 0.05, in_sample=True)
@@ -80,7 +80,7 @@ def awkward_board() -> Leaderboard:
 def hostile_page() -> Page:
     """Something hostile in every place for a text from other people."""
     cells = page_cells((EVIL, 'm'), (EVIL, 'b'), (EVIL, 'p'))
-    cells.real[EVIL, 'b'] = Missing(EVIL)
+    cells.observed[EVIL, 'b'] = Missing(EVIL)
     cells.predicted[EVIL, EVIL, 'b'] = Missing(EVIL)
     predictor = train((EVIL, 'b'))
     predictor = replace(

@@ -12,7 +12,8 @@ from csv_plugin.extras.heat_maps import HeatMap, Piece, full_weight
 from csv_plugin.extras.page.rendering import (N_LEVELS, HeatSection, Picture,
                                               PredictorFile, heat_sections,
                                               render)
-from csv_plugin.report.leaderboards import Leaderboard, mean_cells
+from csv_plugin.report.leaderboard_tables import mean_cells
+from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.study_tables import fit_cells
 from tests.extras.page.pages import (EVIL, Reader, awkward_board, hostile_page,
                                      make_board, make_page, page_cells)
@@ -42,7 +43,7 @@ def test_numbers_and_marks():
             'inside</h1>') in html
     assert '2 of 3' in html and '1 of 5' in html
     plain = page_cells()
-    plain.real.update(dict.fromkeys(plain.real, NO_DUMP))
+    plain.observed.update(dict.fromkeys(plain.observed, NO_DUMP))
     assert '“inside”' in html and '“inside”' not in render(
         make_page(plain.board()))
 
@@ -71,7 +72,7 @@ def test_means_and_ranks_stand_first():
     html = render(make_page(awkward_board()))
     assert html.index('id="means"') < html.index('id="scores"')
     # m0 was not run on b0, and m1 was not predicted there by the first: m2 is
-    # alone, and has no rank. The best mean stands first, a real one where
+    # alone, and has no rank. The best mean stands first, an observed one where
     # there is no prediction.
     assert rows_of(html)[:3] == [
         'm2 52.0 – 57.5* – +5.5 40.0 – −12.0',
@@ -102,10 +103,10 @@ def test_means_with_intervals_and_ranges_of_ranks():
 
 def test_agreement_of_ranks():
     cells = page_cells(tuple(f'm{i}' for i in range(6)))
-    for i, (model, benchmark) in enumerate(cells.real):
+    for i, (model, benchmark) in enumerate(cells.observed):
         cells.predicted['predicted', model, benchmark] = predict(0.9 - i / 50)
     words = ' '.join(Reader(render(make_page(cells.board()))).words.split())
-    assert 'by “predicted” agree with the real ones to −1.00 (Spear' in words
+    assert 'by “predicted” agree with the observed ones to −1.00 (S' in words
     assert 'by “mean-loss” agree' not in words  # the same of all models
 
 

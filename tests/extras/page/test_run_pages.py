@@ -7,7 +7,7 @@ from csv_plugin.extras.page.rendering import Page
 from csv_plugin.extras.page.run_pages import run_page
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs.run_dumps import read_run_dump
-from csv_plugin.report.leaderboards import write_leaderboard
+from csv_plugin.report.leaderboard_tables import write_leaderboard
 from tests.extras.page.pages import MODELS, page_cells, page_run
 from tests.runs import TEXTS, train, true_accuracy, write_summary
 
@@ -42,11 +42,13 @@ def test_a_run_is_predicted(run):
             assert cell.value == pytest.approx(wanted.value)
             assert (cell.extrapolated, cell.in_sample) == (wanted.extrapolated,
                                                            wanted.in_sample)
-            assert table.real[m, b] == pytest.approx(
+            assert table.observed[m, b] == pytest.approx(
                 true_accuracy(skill - b), abs=1e-6)
     assert 'give the validation set' in page.heat_maps.reason
     titles = [p.title for p in page.pictures]
-    assert titles == ['Accuracy against capability', 'Predicted against real']
+    assert titles == [
+        'Accuracy against capability', 'Predicted against observed'
+    ]
     # Dark pages would show a white ground.
     assert 'fill: #ffffff' not in page.pictures[1].svg
 
@@ -58,7 +60,7 @@ def test_what_is_no_accuracy_stands_beside_no_prediction(run):
     assert 'easy,1a,ppl' in path.read_text()
     board = run_page(run, [('mine', 'p')]).board
     assert any('its metric, ppl, is not known' in note for note in board.notes)
-    assert {(row['benchmark'], row['real'] is None)
+    assert {(row['benchmark'], row['observed'] is None)
             for row in board.rows()} == {('easy', True), ('hard', False)}
 
 
@@ -78,7 +80,7 @@ def test_models_that_the_summary_calls_otherwise(run):
     assert table.at('Fit', 'easy').in_sample
     assert table.at('Far away', 'easy').extrapolated
     rows = rows_of(page)
-    assert [rows['p', model, 'easy']['real']
+    assert [rows['p', model, 'easy']['observed']
             for model in shown] == [50, 40, 62.5]
     assert rows['p', 'more', 'easy']['missing'] == 'no score in the run'
     assert '<!-- Fit -->' in page.pictures[0].svg

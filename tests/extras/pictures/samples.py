@@ -47,11 +47,12 @@ def some_predictions(n_benchmarks: int, n_models: int = 12) -> Predictions:
     """Of three methods; the first four models were fitted on."""
     rng = np.random.default_rng(n_benchmarks)
     shape = (n_models, n_benchmarks)
-    real = rng.uniform(0.2, 0.9, shape)
+    observed = rng.uniform(0.2, 0.9, shape)
     noise = [rng.normal(size=shape) for _ in range(3)]
     values = np.clip(
         np.stack([
-            real + scale * part for scale, part in zip((0.02, 0.1, 0.2), noise)
+            observed + scale * part
+            for scale, part in zip((0.02, 0.1, 0.2), noise)
         ], 2), 0, 1)
     fitted = np.arange(n_models) < 4
     return Predictions(
@@ -63,7 +64,7 @@ def some_predictions(n_benchmarks: int, n_models: int = 12) -> Predictions:
         high=np.clip(values + 0.2, 0, 1),
         extrapolated=np.zeros(values.shape, bool),
         in_sample=np.broadcast_to(fitted[:, None, None], values.shape),
-        real=real,
+        observed=observed,
         level=0.9)
 
 
@@ -89,7 +90,7 @@ def some_triage(benchmarks: Sequence[str] = ('exam', 'other'),
             high=cube + above,
             extrapolated=np.array(False),
             in_sample=np.array(False),
-            real=np.array(nan),
+            observed=np.array(nan),
             level=0.9)
 
     return SimpleNamespace(

@@ -88,32 +88,32 @@ def test_capability_points_and_curve():
 
 def test_methods_picture():
     predictions = some_predictions(6)
-    predictions.real[7, 2] = nan
-    predictions.real[:, 5] = nan
+    predictions.observed[7, 2] = nan
+    predictions.observed[:, 5] = nan
     figure = pictures.methods_picture(predictions)
     # Axes of a method one after the other; blocks of four columns and two.
     grid = np.array(figure.axes, dtype=object).reshape(3, 6)
     for p in range(3):
         for b in range(5):
             rows = [m for m in range(4, 12) if (m, b) != (7, 2)]
-            real, axes = 100 * predictions.real[rows, b], grid[p, b]
+            observed, axes = 100 * predictions.observed[rows, b], grid[p, b]
             values, low, high = (100 * part[rows, b, p]
                                  for part in (predictions.values,
                                               predictions.low,
                                               predictions.high))
             np.testing.assert_array_equal(axes.lines[-1].get_xydata(),
-                                          np.stack([real, values], 1))
+                                          np.stack([observed, values], 1))
             bars = np.array(axes.collections[0].get_segments())
-            np.testing.assert_array_equal(bars[:, 0, 0], real)
+            np.testing.assert_array_equal(bars[:, 0, 0], observed)
             np.testing.assert_array_equal(bars[:, :, 1].T, [low, high])
-            error = np.abs(real - values).mean()
+            error = np.abs(observed - values).mean()
             title = f'mean absolute error\n{error:.1f} points'
             assert axes.get_title() == (f'{name_of(b)}\n{title}'
                                         if p == 0 else title)
             assert axes.get_xlim() == axes.get_ylim() == grid[0, b].get_xlim()
             least, most = axes.get_xlim()
-            assert least < min(real.min(), values.min())
-            assert most > max(real.max(), values.max())
+            assert least < min(observed.min(), values.min())
+            assert most > max(observed.max(), values.max())
         assert 'error' not in grid[p, 5].get_title()
     labels = [[axes.get_ylabel() for axes in row] for row in grid]
     assert labels == [[name, '', '', name, '', '']

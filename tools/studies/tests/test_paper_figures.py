@@ -16,7 +16,7 @@ from tools.studies.paper_figures import (FIGURES, TEXT, Token, Zoo,
                                          swap_weights, texts_figure)
 from tools.studies.zoo_study import ZooStudy
 
-METHODS = ('mean loss', "the paper's head", 'one model')
+METHODS = ('mean loss', "the paper's head", 'salience')
 BY_TEXTS = {
     name: {
         number: [{
@@ -60,7 +60,7 @@ def test_pictures_are_readable_and_titles_are_findings(zoo):
     assert gap == pytest.approx(100 * abs(both[1] - both[0]))
     assert f'up to {gap:.0f} points apart' in titles['paper_1']
     assert titles['paper_8'] == ('From one kind of texts to five, the error '
-                                 'of\none model falls from 20 to 8 points')
+                                 'of\nsalience falls from 20 to 8 points')
     errors = errors_of(zoo.training.steps)
     panels = [axes.get_title() for axes in drawn['paper_4'].axes]
     assert panels == [

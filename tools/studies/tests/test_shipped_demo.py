@@ -7,13 +7,13 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from csv_plugin.core.study import MEAN_LOSS, SALIENCE
 from csv_plugin.core.texts import Text
 from csv_plugin.demo import shipped
 from csv_plugin.io.collection import read_collection
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.engines.token_losses import token_losses
-from csv_plugin.lm.methods import MEAN_LOSS, ONE_MODEL
 from tools.studies import build_demo, world
 from tools.studies.zoo import building, zoo_training
 from tools.studies.zoo.recipes import TrainingRecipe, recipe_of
@@ -96,7 +96,7 @@ def assert_same_predictions(predicted, expected):
             getattr(predicted, part), getattr(expected, part), atol=1e-6)
 
 
-@pytest.mark.parametrize('method, path', [(ONE_MODEL, shipped.PREDICTOR),
+@pytest.mark.parametrize('method, path', [(SALIENCE, shipped.PREDICTOR),
                                           (MEAN_LOSS, shipped.BASELINE)])
 def test_predictors_are_fits_to_the_collection(collection, method, path):
     assert_same_predictions(

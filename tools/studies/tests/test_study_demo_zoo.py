@@ -17,7 +17,7 @@ STUDY = SimpleNamespace(
     collection=SimpleNamespace(
         accuracies=SimpleNamespace(benchmarks=('x', 'y'))))
 SQUARES = {
-    'one model': np.array([[1., 4.], [1., 4.], [9., 1.], [9., 1.]]) / 1000,
+    'salience': np.array([[1., 4.], [1., 4.], [9., 1.], [9., 1.]]) / 1000,
     BASELINE: np.full((4, 2), .02),
     LABEL: np.full((4, 2), .004),
 }
@@ -32,14 +32,14 @@ def cells(table):
 
 def test_methods_by_their_errors():
     rows = cells(script.table(STUDY, SQUARES))
-    assert list(rows)[2:] == [BASELINE, LABEL, 'one model']
+    assert list(rows)[2:] == [BASELINE, LABEL, 'salience']
     assert rows[BASELINE] == [
         '20.00', '1', '20.00', '1', '20.00', '1', '5.00 (5.00 - 5.00)'
     ]
     # The root of 1 x 4, of 9 x 1, and of 5 x 2.5.
-    assert rows['one model'][::2][:3] == ['2.00', '3.00', '3.54']
-    assert rows['one model'][1] == '0.10 (0.10 - 0.10)'
-    assert rows['one model'][-1].startswith('0.88 (')
+    assert rows['salience'][::2][:3] == ['2.00', '3.00', '3.54']
+    assert rows['salience'][1] == '0.10 (0.10 - 0.10)'
+    assert rows['salience'][-1].startswith('0.88 (')
 
 
 def test_stated_errors():

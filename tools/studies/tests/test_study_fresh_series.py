@@ -90,7 +90,7 @@ def test_from_number_to_errors(tmp_path, monkeypatch, capsys):
     series = fresh_series(7)
     kind, size = series.tokenizer.kind, series.tokenizer.vocab_size
     assert f'{kind} tokenizer of {size} ' in printed
-    for method in ('one model', 'mean loss'):
+    for method in ('salience', 'mean loss'):
         assert f'\n{method}\n' in printed
     assert printed.count('| mean ') == 2
     # What was interrupted goes on.

@@ -18,4 +18,4 @@ def test_errors_on_a_series_left_out():
     errors = np.array([*left_out.values()])
     assert errors.shape[1] == len(zoo.collection.accuracies.benchmarks)
     assert (errors > 0).all() and (errors < .2).all()
-    assert left_out['one model'].mean() < left_out['mean loss'].mean()
+    assert left_out['salience'].mean() < left_out['mean loss'].mean()

@@ -42,7 +42,9 @@ def _limits(predictions: Predictions, b: int) -> tuple[float, float]:
     points = []
     for p, method in enumerate(predictions.methods):
         mask = predictions.held_out(method)[:, b]
-        points += [predictions.real[mask, b], predictions.values[mask, b, p]]
+        points += [
+            predictions.observed[mask, b], predictions.values[mask, b, p]
+        ]
     return pad(*(100 * part for part in points))
 
 
@@ -63,7 +65,7 @@ def _draw_panel(axes: Axes, predictions: Predictions, b: int, p: int,
     if not mask.any():
         show_empty(axes)
         return ''
-    observed = 100 * predictions.real[mask, b]
+    observed = 100 * predictions.observed[mask, b]
     predicted = 100 * predictions.values[mask, b, p]
     axes.vlines(
         observed,

@@ -1,0 +1,244 @@
+"""Differences of two models or recipes, each with its noise.
+
+B minus A, where A and B are one run each or several runs of one recipe each:
+of their mean losses, of predicted accuracies, of answers to the same items and
+of observed accuracies.
+"""
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Optional
+
+import numpy as np
+from numpy.typing import NDArray
+
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.compared_losses import Measured
+from csv_plugin.core.comparison import MEAN
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.joint import Joint
+from csv_plugin.core.noise import (ITEMS, LOSS, OBSERVED, PREDICTED, PREDICTOR,
+                                   RUNS, TEXTS, Difference, Noise, combine,
+                                   items_noise, run_noise, text_noise)
+from csv_plugin.core.paired import PairedAnswers
+from csv_plugin.core.predictor import Predictor
+
+#: Grades of one model in 0..1, by benchmark and item.
+Answers = Mapping[str, Mapping[str, float]]
+
+#: Smallest difference of losses that matters, a share of the mean loss of A.
+LOSS_MARGIN = 0.001
+
+
+def difference_of_losses(measured: Measured, level: float) -> Difference:
+    """Return the difference of the mean loss."""
+    means = measured.losses.sum(axis=1)
+    noises = {}
+    if len(measured.texts) > 1 or not measured.recipes:
+        gaps = measured.weights @ measured.losses
+        sources = [name.rpartition('/')[0] for name in measured.texts]
+        noises[TEXTS] = text_noise(gaps, measured.shares, sources)
+    if measured.recipes:
+        noises[RUNS] = _noise_of_recipes(means, measured)
+    n_a = measured.n_runs[0]
+    margin = LOSS_MARGIN * float(means[:n_a].mean())
+    value = float(measured.weights @ means)
+    return Difference(LOSS, '', value, noises, level, margin)
+
+
+def _noise_of_recipes(values: NDArray, measured: Measured) -> Noise:
+    """The noise of runs, by the values of all models, `(M,)`."""
+    by_recipe = [values[rows] for rows in measured.recipes]
+    return run_noise(by_recipe, measured.n_runs)
+
+
+def predictable(predictor: Predictor) -> list[str]:
+    """Return the benchmarks on which some training models are above chance."""
+    return [p.benchmark for p in predictor.benchmarks if not p.at_chance]
+
+
+def predictable_main(predictor: Predictor) -> list[str]:
+    """Return those of them that means are over."""
+    main = predictor.main
+    return [name for name in predictable(predictor) if name in main]
+
+
+def predicted_differences(predictor: Predictor, joint: Joint,
+                          measured: Measured, level: float,
+                          margin: float) -> list[Difference]:
+    """Return predicted differences on each benchmark, and of the mean.
+
+    The mean is that over the main benchmarks, if there are several. Benchmarks
+    that are not predictable yet are left out. `joint` is of all models.
+    """
+    names = predictor.names
+    # The share of each benchmark in what is compared.
+    shares = {}
+    for name in predictable(predictor):
+        shares[name] = np.isin(names, name).astype(float)
+    main = predictable_main(predictor)
+    if len(main) > 1:
+        shares[MEAN] = np.isin(names, main) / len(main)
+    n_items = {part.benchmark: part.n_items for part in predictor.benchmarks}
+    found = []
+    for name, share in shares.items():
+        part = _predicted_difference(joint, measured, name, share, level,
+                                     margin)
+        if n_items.get(name):
+            values = joint.accuracies @ share
+            by_items = _detectable_by_items(part, values, measured,
+                                            n_items[name])
+            part = replace(part, by_items=by_items)
+        found.append(part)
+    return found
+
+
+def _predicted_difference(joint: Joint, measured: Measured, name: str,
+                          share: NDArray, level: float,
+                          margin: float) -> Difference:
+    """The difference on one benchmark, or of a mean by shares `(B,)`."""
+    n_compared = measured.n_compared
+    compared = joint.take(np.arange(n_compared))
+    weights = np.outer(measured.weights[:n_compared], share)
+    shift = compared.sum(weights, level)
+    degrees = joint.model.tails.degrees
+    noises = {PREDICTOR: Noise.of_sum(shift, level, degrees)}
+    if measured.recipes:
+        values = joint.accuracies @ share
+        noises[RUNS] = _noise_of_recipes(values, measured)
+    return Difference(PREDICTED, name, shift.value, noises, level, margin)
+
+
+def _detectable_by_items(part: Difference, accuracies: NDArray,
+                         measured: Measured, n_items: int) -> Optional[float]:
+    """The difference that would be detectable if the benchmark was run.
+
+    `accuracies`, `(M,)`, are those that are predicted for it.
+    """
+    n_a = measured.n_runs[0]
+    of_a = float(accuracies[:n_a].mean())
+    of_b = float(accuracies[n_a:measured.n_compared].mean())
+    noises = {ITEMS: items_noise((of_a, of_b), n_items, measured.n_runs)}
+    # Observed accuracies would have the same noise of runs.
+    if RUNS in part.noises:
+        noises[RUNS] = part.noises[RUNS]
+    return replace(part, noises=noises).detectable
+
+
+def pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:
+    """Return the answers of A and B to the same items, by benchmark.
+
+    Raises:
+        InputError: There is no such item.
+    """
+    pairs = []
+    for benchmark, answers in a.items():
+        others = b.get(benchmark, {})
+        items = sorted(answers.keys() & others.keys())
+        if items:
+            of_a = [answers[item] for item in items]
+            of_b = [others[item] for item in items]
+            pairs.append(PairedAnswers.of(benchmark, of_a, of_b))
+    if not pairs:
+        raise InputError(
+            'answers of A and B', 'items that both answered',
+            f'items of {", ".join(a)} and of {", ".join(b)}',
+            'Run both models on the same benchmarks, with the '
+            'same prompts, metric and few-shot examples.')
+    return pairs
+
+
+def differences_of_answers(pairs: Sequence[PairedAnswers],
+                           found: Sequence[Difference], main: Sequence[str],
+                           level: float, margin: float) -> list[Difference]:
+    """Return observed differences, and their means with predicted ones.
+
+    Seeds move both alike, so they have the same noise of runs. The mean over
+    benchmarks is compared with that of the `main` ones alone. `found` has the
+    predicted differences, if any.
+    """
+    predicted = {}
+    for part in found:
+        if part.kind == PREDICTED:
+            predicted[part.benchmark] = part
+    benchmarks = {pair.benchmark for pair in pairs}
+    if benchmarks != {*main}:
+        predicted.pop(MEAN, None)
+    observed = []
+    for pair in pairs:
+        observed.append(
+            Difference(OBSERVED, pair.benchmark, pair.value,
+                       {ITEMS: pair.noise}, level, margin))
+    if len(pairs) > 1:
+        value = np.mean([pair.value for pair in pairs])
+        error = np.linalg.norm([pair.noise.error for pair in pairs])
+        noise = Noise.even(float(error) / len(pairs))
+        observed.append(
+            Difference(OBSERVED, MEAN, float(value), {ITEMS: noise}, level,
+                       margin))
+    combined = []
+    for k, part in enumerate(observed):
+        if part.benchmark not in predicted:
+            continue
+        other = predicted[part.benchmark]
+        if RUNS in other.noises:
+            noises = {**part.noises, RUNS: other.noises[RUNS]}
+            part = replace(part, noises=noises)
+            observed[k] = part
+        combined.append(combine(other, part))
+    return [*observed, *combined]
+
+
+def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
+                              margin: float) -> list[Difference]:
+    """Return differences of the means of the runs' accuracies, and their mean.
+
+    The noise is that of the runs or, with one run each, that of the items.
+
+    Raises:
+        InputError: There is no benchmark with accuracies of all runs and, with
+            one run each, a known number of items.
+    """
+    n_runs = len(a.models), len(b.models)
+    names = []
+    for name, n_items in zip(a.benchmarks, a.n_items):
+        has_noise = n_items > 0 or n_runs != (1, 1)
+        if has_noise and _is_complete(a, name) and _is_complete(b, name):
+            names.append(name)
+    if not names:
+        raise InputError(
+            'accuracies of A and of B', 'a benchmark with accuracies of all '
+            'runs and, with one run each, a known number of items', 'none',
+            'Run all of them on it, or give several runs of each.')
+    a, b = a.select(benchmarks=names), b.select(benchmarks=names)
+    # The share of each benchmark in what is compared.
+    shares = dict(zip(names, np.eye(len(names))))
+    is_main = np.isin(names, a.main).astype(float)
+    if is_main.sum() > 1:
+        shares[MEAN] = is_main / is_main.sum()
+    found = []
+    for name, share in shares.items():
+        of_a, of_b = a.values @ share, b.values @ share
+        if n_runs == (1, 1):
+            noises = {ITEMS: _noise_of_items(a, b, share)}
+        else:
+            noises = {RUNS: run_noise((of_a, of_b), n_runs)}
+        value = float(of_b.mean() - of_a.mean())
+        found.append(Difference(OBSERVED, name, value, noises, level, margin))
+    return found
+
+
+def _is_complete(table: AccuracyTable, benchmark: str) -> bool:
+    """True if all models were run on a benchmark."""
+    if benchmark not in table.benchmarks:
+        return False
+    return not np.isnan(table.column(benchmark)).any()
+
+
+def _noise_of_items(a: AccuracyTable, b: AccuracyTable,
+                    share: NDArray) -> Noise:
+    """Noise of the difference of one run each, by shares of benchmarks."""
+    errors = []
+    for k, n_items in enumerate(a.n_items.tolist()):
+        pair = float(a.values[0, k]), float(b.values[0, k])
+        errors.append(items_noise(pair, n_items, (1, 1)).error)
+    return Noise.even(float(np.linalg.norm(share * errors)))

@@ -1,0 +1,303 @@
+"""Leaderboards as tables to read, and as files.
+
+Models are rows. Columns are made in groups, one of the means over benchmarks
+and one of each benchmark. A column has two lines of header (the benchmark;
+what the column shows), a cell for each model and, where accuracies were
+observed, the mean absolute difference at the foot.
+"""
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from csv_plugin.core.formatting import (number, percent, possible_ranks,
+                                        predicted_cell)
+from csv_plugin.core.overall import MEAN_ERROR, Overall
+from csv_plugin.core.predictions import OBSERVED
+from csv_plugin.core.text_tables import (WIDTH, blocks_that_fit, side_by_side,
+                                         wrapped)
+from csv_plugin.io.files import FilePath, file_set, write_text
+from csv_plugin.io.json_files import write_json
+from csv_plugin.io.tables import write_csv
+from csv_plugin.report.leaderboards import FIELDS, Leaderboard
+from csv_plugin.report.notes import item_notes, outcome, outside_notes, reasons
+from csv_plugin.report.screen import markdown_list, markdown_table
+
+Column = list[str]
+
+#: Lines of header of each column.
+_N_HEADERS = 2
+#: Width of the text of a table in Markdown; its frames take a third more.
+_MARKDOWN_WIDTH = 84
+
+
+def as_text(board: Leaderboard, width: float = WIDTH) -> str:
+    """Return all predictors with differences and ranks, notes below.
+
+    As many benchmarks as fit into the width are side by side.
+    """
+    parts = [
+        side_by_side(
+            _names(board, MEAN_ERROR), _groups(board), _N_HEADERS, width),
+        wrapped(board.notes)
+    ]
+    return '\n\n'.join(filter(None, parts))
+
+
+def as_short_text(board: Leaderboard, width: int, rest: str) -> str:
+    """Return observed accuracies, main predictions and what came out.
+
+    It is for a screen of `width` columns. Other predictors, marks and most
+    notes are left to the file `rest`.
+    """
+    predictions = board.predictions
+    if not predictions.benchmarks:
+        return wrapped(board.notes, width)
+    table = side_by_side(
+        _names(board, 'error'), _main_groups(board), _N_HEADERS, width)
+    # Most lines of what came out, and of reasons for empty cells.
+    most = 6
+    notes = [*outcome(predictions), *reasons(predictions)]
+    if len(notes) > most:
+        n_more = len(notes) - most
+        notes[most:] = [f'... and {n_more} more such lines in {rest}.']
+    notes += item_notes(predictions, board.items)
+    notes += outside_notes(predictions)
+    return f'{table}\n\n{wrapped(notes, width)}'
+
+
+def as_markdown(board: Leaderboard) -> str:
+    """Return main predictions with ranks, as tables of a few benchmarks each.
+
+    Lines have at most about 120 characters unless names are long.
+    """
+    blocks = blocks_that_fit(
+        _names(board, MEAN_ERROR), _main_groups(board, with_ranks=True),
+        _N_HEADERS, _MARKDOWN_WIDTH)
+    tables = []
+    for block in blocks:
+        merged = []
+        for column in block:
+            # One line of header for the benchmark and what is shown.
+            header = ' '.join(column[:_N_HEADERS])
+            merged.append([header.strip(), *column[_N_HEADERS:]])
+        tables.append(markdown_table(list(zip(*merged))))
+    return '\n\n'.join(tables)
+
+
+# ---- files
+
+
+def write_leaderboard(stem: FilePath, board: Leaderboard) -> None:
+    """Write `stem.txt`, `.md`, `.csv` and `.json`.
+
+    Files are replaced if they exist, and the folder is made. CSV and JSON
+    contain the `rows`, JSON also the notes, the folders, known accuracies that
+    the predictions are conditioned on, and accuracies at random guessing.
+    """
+    rows = list(board.rows())
+    with file_set(Path(stem).parent):
+        write_text(f'{stem}.txt', f'{as_text(board)}\n')
+        name = f'{Path(stem).name}.csv'
+        rest = f'All predictors, differences and marks are in {name}.'
+        write_markdown(f'{stem}.md', board, [rest])
+        write_csv(f'{stem}.csv', FIELDS, [list(row.values()) for row in rows])
+        write_json(f'{stem}.json', _content(board, rows))
+
+
+def write_markdown(path: FilePath,
+                   board: Leaderboard,
+                   remarks: Sequence[str] = ()) -> None:
+    """Write `as_markdown`, then notes and further remarks as a list."""
+    notes = markdown_list([*board.notes, *remarks])
+    write_text(path, '\n'.join([as_markdown(board), '', *notes, '']))
+
+
+def _content(board: Leaderboard, rows: Sequence[dict[str,
+                                                     Any]]) -> dict[str, Any]:
+    """What the JSON file contains."""
+    predictions = board.predictions
+    chance = {}
+    for name, level in predictions.chance.items():
+        chance[name] = percent(level)
+    items = []
+    for cell, n_items in board.items.items():
+        items.append([*cell, n_items])
+    known: dict[str, dict[str, float]] = {}
+    if board.known is not None:
+        for model, row in board.known.to_dict().items():
+            known[model] = {}
+            for name, accuracy in row.items():
+                if accuracy is not None:
+                    known[model][name] = percent(accuracy)
+    return {
+        'models': predictions.models,
+        'benchmarks': predictions.benchmarks,
+        'predictors': predictions.methods,
+        'rows': rows,
+        'chance': chance,
+        'folders': dict(board.folders),
+        'items': items,
+        'known': known,
+        'notes': board.notes,
+    }
+
+
+# ---- columns
+
+
+def _names(board: Leaderboard, foot: str) -> Column:
+    """The column with the names of the models."""
+    return ['', 'model', *board.predictions.models, *_foot(board, foot)]
+
+
+def _foot(board: Leaderboard, cell: str = '') -> Column:
+    """The last cell of a column, only in tables with observed accuracies."""
+    return [cell] if board.predictions.has_observed() else []
+
+
+def _main_groups(board: Leaderboard,
+                 with_ranks: bool = False) -> Iterator[list[Column]]:
+    """Yield groups with predictions of the first predictor alone."""
+    predictions = board.predictions
+    main = predictions.methods[0]
+    if len(predictions.main) > 1 and main in board.overall.methods:
+        yield _of_means(board, [main], with_ranks, with_differences=False)
+    for b, benchmark in enumerate(predictions.benchmarks):
+        [error] = percents([predictions.mean_difference(main)[b]])
+        cells = predictions.cells(benchmark, main)
+        columns = _observed_columns(board, b)
+        columns.append(['', main, *cells, *_foot(board, error)])
+        yield _headed(benchmark, columns)
+
+
+def _groups(board: Leaderboard) -> Iterator[list[Column]]:
+    """Yield groups with predictions of all predictors, and differences."""
+    predictions, overall = board.predictions, board.overall
+    # There are no means of a single benchmark.
+    if len(predictions.main) > 1 and overall.benchmarks:
+        columns = _of_means(board, overall.methods)
+        if columns:
+            yield columns
+    for b, benchmark in enumerate(predictions.benchmarks):
+        columns = _observed_columns(board, b)
+        for label in predictions.methods:
+            cells = predictions.cells(benchmark, label)
+            columns.append(['', label, *cells, *_foot(board)])
+            if predictions.has_observed():
+                differences = predictions.difference(label)[:, b]
+                error = predictions.mean_difference(label)[b]
+                columns.append(_difference_column(differences, error))
+        yield _headed(benchmark, columns)
+
+
+def _headed(heading: str, columns: list[Column]) -> list[Column]:
+    """The columns, with a heading above the first one, if any."""
+    if columns:
+        columns[0][0] = heading
+    return columns
+
+
+def _observed_columns(board: Leaderboard, b: int) -> list[Column]:
+    """Observed accuracies on benchmark b, and the items that they are of.
+
+    There is no column without any accuracy in the table, and none of items if
+    no number is known.
+    """
+    predictions = board.predictions
+    if not predictions.has_observed():
+        return []
+    foot = _foot(board)
+    accuracies = predictions.observed[:, b]
+    columns = [['', OBSERVED, *percents(accuracies), *foot]]
+    items = []
+    for model, accuracy in zip(predictions.models, accuracies):
+        n_items = board.items.get((model, predictions.benchmarks[b]))
+        is_known = n_items is not None and not math.isnan(accuracy)
+        items.append(str(n_items) if is_known else '-')
+    if set(items) != {'-'}:
+        columns.append(['', 'items', *items, *foot])
+    return columns
+
+
+def _of_means(board: Leaderboard,
+              methods: Sequence[str],
+              with_ranks: bool = True,
+              with_differences: bool = True) -> list[Column]:
+    """Means over the main benchmarks and ranks by them, the observed first.
+
+    Means of training models are marked. Without columns of differences, the
+    mean absolute ones stand below the predictions.
+    """
+    predictions, overall = board.predictions, board.overall
+    foot = _foot(board)
+    has_observed = predictions.select(
+        benchmarks=predictions.main).has_observed()
+    columns = []
+    if has_observed:
+        columns.append(['', OBSERVED, *percents(overall.observed), *foot])
+        if with_ranks:
+            ranks = _rank_numbers(overall.observed_ranks())
+            columns.append(['', 'rank', *ranks, *foot])
+    differences = overall.differences()
+    errors = overall.mean_differences()
+    for method in methods:
+        p = overall.methods.index(method)
+        [error] = percents([errors[p]])
+        below = _foot(board, '' if with_differences else error)
+        columns.append(['', method, *mean_cells(overall, method), *below])
+        if with_ranks:
+            columns.append(['', 'rank', *rank_cells(overall, method), *foot])
+        if with_differences and has_observed:
+            columns.append(_difference_column(differences[:, p], errors[p]))
+    return _headed(f'mean of {len(overall.benchmarks)}', columns)
+
+
+def _difference_column(differences: Iterable[float], error: float) -> Column:
+    """Predicted minus observed, and the mean absolute one at the foot."""
+    return ['', 'diff', *percents(differences, '+.1f'), *percents([error])]
+
+
+# ---- cells
+
+
+def percents(fractions: Iterable[float], form: str = '.1f') -> list[str]:
+    """Return fractions in percent, as cells; '-' for NaN."""
+    cells = []
+    for fraction in fractions:
+        # Adding 0 turns -0.0 into 0.0.
+        rounded = round(percent(fraction), 1) + 0.0
+        cells.append(number(rounded, form))
+    return cells
+
+
+def mean_cells(overall: Overall, method: str) -> list[str]:
+    """Return predicted means in percent, with intervals where known.
+
+    Means of training models have a `*`; '-' stands for no mean.
+    """
+    p = overall.methods.index(method)
+    values = overall.values[:, p]
+    marks = ['*' if fitted else '' for fitted in overall.in_sample[:, p]]
+    view = overall.views.get(method)
+    cells = []
+    if view is None:
+        for cell, mark in zip(percents(values), marks):
+            cells.append(cell + mark)
+    else:
+        for value, low, high, mark in zip(values, view.low, view.high, marks):
+            cells.append(predicted_cell(value, low, high, marks=mark))
+    return cells
+
+
+def rank_cells(overall: Overall, method: str) -> list[str]:
+    """Return ranks by predicted means: ranges, such as '2-4', where known."""
+    view = overall.views.get(method)
+    if view is None:
+        p = overall.methods.index(method)
+        return _rank_numbers(overall.predicted_ranks()[:, p])
+    return [*map(possible_ranks, view.first, view.last)]
+
+
+def _rank_numbers(ranks: Iterable[float]) -> list[str]:
+    return [number(rank, '.0f') for rank in ranks]

@@ -1,0 +1,145 @@
+"""Notes of a triage: what is missing or doubtful, and how far errors go."""
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Optional
+
+import numpy as np
+
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.predictions import NOT_YET, Predictions
+from csv_plugin.core.predictor import Predictor
+from csv_plugin.io.tables import ModelInfo
+from csv_plugin.triage.checkpoints import Checkpoint
+from csv_plugin.triage.forecasting import LEAST_RUNS, EarlierRuns, GainLaw
+from csv_plugin.triage.future_losses import losses_of
+from csv_plugin.triage.runs import Run
+from csv_plugin.triage.sizes import FAR, log_compute
+
+
+def notes_on_runs(measure: str, runs: Sequence[Run],
+                  described: Mapping[str, Checkpoint],
+                  earlier: EarlierRuns) -> Iterator[str]:
+    """Yield notes on missing or doubtful input of runs."""
+    if measure == 'steps':
+        yield 'No tokens are known, so training is measured in steps.'
+    named: dict[str, list[str]] = {}
+    for run in runs:
+        for note in _notes_on(run, earlier):
+            named.setdefault(note, []).append(run.name)
+    with_checkpoint = [run.name for run in runs]
+    without = set()
+    for point in described.values():
+        if point.run not in with_checkpoint:
+            without.add(point.run)
+    if without:
+        note = 'nothing is forecast: there is no checkpoint yet.'
+        named[note] = sorted(without)
+    for note, names in named.items():
+        yield f'{", ".join(names)}: {note}'
+
+
+def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
+    """Yield notes on one run: equal losses, and why forecasts are missing."""
+    first: dict[float, str] = {}
+    for name, loss in zip(run.checkpoints, run.mean_loss):
+        twin = first.setdefault(float(loss), name)
+        if twin != name:
+            yield (f'{name} has the losses of {twin}. One of the two may be a '
+                   'wrong upload.')
+    share = float(run.shares[-1])
+    if math.isnan(share):
+        yield ('nothing is forecast: the end of training is unknown. Give '
+               'finished runs by --history.')
+        return
+    if run.finished:
+        return
+    when = f'after {100 * share:.3g} % of the training, '
+    early = earlier.covering(share)
+    late = [past.name for past in earlier.runs if past not in early]
+    if late:
+        yield (f'{when}the losses of {", ".join(late)} do not count: no '
+               'checkpoint is as early.')
+    if len(early) < LEAST_RUNS:
+        yield (f'{when}nothing is forecast: fewer than {LEAST_RUNS} earlier '
+               'runs have a checkpoint as early. Give finished runs by '
+               '--history.')
+
+
+def notes_on_backtests(predictor: Predictor, features: FeatureTable,
+                       runs: Sequence[Run],
+                       earlier: EarlierRuns) -> Iterator[str]:
+    """Yield what the back-test says of forecasts, by share of the training.
+    """
+    shares = set()
+    for run in runs:
+        if not run.finished:
+            shares.add(run.shares[-1])
+    for share in sorted(shares):
+        law = earlier.law(share)
+        if law is None:
+            continue
+        forecast, now = backtest_errors(predictor, features, law)
+        n_families, n_runs = len(set(law.families)), len(law.runs)
+        others = 'runs' if n_families == n_runs else 'families'
+        yield (f'Back-test: {n_runs} earlier runs were forecast after '
+               f'{100 * share:.3g} % of the training from the other {others}. '
+               'The mean absolute error over runs and benchmarks was '
+               f'{100 * forecast:.1f} points; without a gain it is '
+               f'{100 * now:.1f} points.')
+
+
+def backtest_errors(predictor: Predictor, features: FeatureTable,
+                    law: GainLaw) -> tuple[float, float]:
+    """Return mean absolute errors of forecasts of earlier runs, fractions.
+
+    The first error is that of the forecasts, the second that of predictions
+    from the losses at the time of the forecast. Both are differences from the
+    accuracies predicted at the ends of the runs.
+    """
+    accuracies = []
+    for states in (law.end, law.cross_validated, law.now):
+        losses = losses_of(predictor, states[:, 1:])
+        table = FeatureTable(law.runs, features.columns, losses)
+        accuracies.append(predictor.joint(table).accuracies)
+    end, forecast, now = accuracies
+    error = np.abs(forecast - end).mean()
+    error_without_gain = np.abs(now - end).mean()
+    return float(error), float(error_without_gain)
+
+
+def notes_on_sizes(models: Mapping[str, ModelInfo],
+                   targets: Mapping[str, ModelInfo]) -> list[str]:
+    """Return what the law of losses was fitted to, and how far it reaches."""
+    notes = [f'The law of losses was fitted to {len(models)} models.']
+    times = np.exp(
+        log_compute([*targets.values()]).max() -
+        log_compute([*models.values()]).max())
+    if times > FAR:
+        notes.append(f'This is {times:.0f} times the compute of the largest '
+                     f'model. Few forecasts beyond {FAR} times were checked.')
+    return notes
+
+
+def notes_on_result(found: Predictions, forecasts: Predictions,
+                    known: Optional[AccuracyTable]) -> Iterator[str]:
+    """Yield notes on known accuracies, and on what means leave out."""
+    if known is not None:
+        used = known.spread(found.models, found.benchmarks)
+        if np.isnan(used.values).all():
+            yield ('None of the known accuracies was used: they belong to '
+                   'other checkpoints or other benchmarks.')
+    if forecasts.not_yet:
+        yield (f'{", ".join(forecasts.not_yet)}: {NOT_YET} Means and ranks '
+               'leave it out.')
+
+
+def first_reason(refused: Mapping[str, str], default: str) -> str:
+    """Return the first name and its reason, for an error message.
+
+    >>> first_reason({'a': 'it has no step.', 'b': 'it is short.'}, 'none')
+    'a: it has no step'
+    """
+    for name, reason in refused.items():
+        return f'{name}: {reason}'.rstrip('.')
+    return default
