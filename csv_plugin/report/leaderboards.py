@@ -108,15 +108,16 @@ def predict_run(work_dir: FilePath,
                 real: RealScores,
                 progress: Progress = iter,
                 known: Optional[AccuracyTable] = None,
-                items: Items = MappingProxyType({})
+                items: Items = MappingProxyType({}),
+                families: Optional[Mapping[str, str]] = None
                 ) -> tuple[Leaderboard, ColumnsByLabel]:  # yapf: disable
     """Predict the models of a run anew; return their feature columns, too.
 
     By label, `predictors` are predictors or why they are unusable, and `files`
     their files. `real` are accuracies of all models on all
     `predictable_benchmarks`, or why there is none. `folders` are as in
-    `Leaderboard`. `progress` wraps the models. `known` and `items` are as in
-    `predict_columns`.
+    `Leaderboard`. `progress` wraps the models. `known`, `items` and
+    `families` are as in `predict_columns`.
     """
     columns, infos = collect_features(predictors, list(folders.values()),
                                       partial(read_run_dump, work_dir),
@@ -126,7 +127,7 @@ def predict_run(work_dir: FilePath,
         for model, folder in folders.items() if folder in infos
     })
     return predict_columns(columns, folders, predictors, files, real, remarks,
-                           known, items), columns
+                           known, items, families), columns
 
 
 def predict_columns(
