@@ -21,7 +21,7 @@ with read_base():
     # One task for each model, and one for all accuracies.
     from csv_plugin.configs.few_processes import eval, infer  # noqa: F401
 
-# Written by `salience texts` and `salience train`.
+# Written by `salience texts` and `salience fit`.
 texts = salience_texts('outputs/texts/texts.jsonl')
 predictor = 'outputs/predictor/predictor.safetensors'
 

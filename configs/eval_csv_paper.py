@@ -20,7 +20,7 @@ with read_base():
                                                         chat_models,
                                                         with_own_code)
 
-# Written by `salience texts` and `salience train`.
+# Written by `salience texts` and `salience fit`.
 texts = salience_texts('outputs/texts/texts.jsonl')
 predictor = 'outputs/predictor/predictor.safetensors'
 

@@ -19,7 +19,7 @@ with read_base():
                                                         unsplit_models,
                                                         with_own_code)
 
-# Written by `salience texts` and `salience train`.
+# Written by `salience texts` and `salience fit`.
 texts = 'outputs/texts/texts.jsonl'
 predictor = 'outputs/predictor/predictor.safetensors'
 

@@ -17,7 +17,7 @@ with read_base():
     from csv_plugin.configs.models.paper_models import (base_model,
                                                         with_own_code)
 
-# Written by `salience texts` and `salience train`.
+# Written by `salience texts` and `salience fit`.
 texts = salience_texts('outputs/texts/texts.jsonl')
 predictor = 'outputs/predictor/predictor.safetensors'
 

@@ -1,7 +1,7 @@
-"""The same as `salience train`."""
+"""The same as `salience fit`."""
 import sys
 
 from csv_plugin.cli.salience import main
 
 if __name__ == '__main__':
-    raise SystemExit(main(['train', *sys.argv[1:]]))
+    raise SystemExit(main(['fit', *sys.argv[1:]]))

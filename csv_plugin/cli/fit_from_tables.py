@@ -1,19 +1,11 @@
-"""Predict benchmark accuracies from tables of losses and accuracies.
-
-Example (tables as docs/formats.md describes them):
-
-    salience fit --losses losses.csv --scores scores.csv \\
-        --models models.csv --benchmarks benchmarks.csv \\
-        --predict test --out outputs/study
-"""
+"""The verb `fit` with tables: its predictor, predictions and report."""
 import argparse
 from collections.abc import Sequence
 
 import numpy as np
 
-from csv_plugin.cli.arguments import into_folder, print_end, print_warnings
-from csv_plugin.cli.options import (SPLITS, TABLES, add_shared, check_splits,
-                                    models_of)
+from csv_plugin.cli.arguments import print_end, print_warnings
+from csv_plugin.cli.options import check_splits, models_of
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.study import Study, leave_families_out, split_study
@@ -28,13 +20,8 @@ from csv_plugin.report.study_tables import (leaderboard, summary,
                                             write_predictions, write_report)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_shared(parser, *TABLES, *SPLITS, '--leave-family-out', '--out',
-               '--wide')
-
-
-@into_folder
-def run(args: argparse.Namespace) -> None:
+def fit_from_tables(args: argparse.Namespace) -> None:
+    """Fit a predictor to tables, and judge it, as the options of `fit` say."""
     if not args.leave_family_out:
         check_splits(args, 'Take it out of one, or use --leave-family-out.')
     tables = read_model_tables(args.losses, args.scores, args.models,

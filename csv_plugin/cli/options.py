@@ -153,10 +153,14 @@ _SHARED: dict[str, Any] = {
 }  # yapf: disable
 
 
-def add_shared(group: Any, *names: str, needed: bool = True) -> None:
+def add_shared(group: Any,
+               *names: str,
+               needed: bool = True,
+               **settings: Any) -> None:
     """Add options that several verbs have.
 
-    None of them is required if they are not `needed`.
+    None of them is required if they are not `needed`. `settings` are passed
+    to `add_argument`.
     """
     for name in names:
         option = _SHARED[name]
@@ -166,7 +170,7 @@ def add_shared(group: Any, *names: str, needed: bool = True) -> None:
         metavar, text, *rest = option
         if not needed:
             text = text.replace('(required)', '(default: none)')
-        add_option(group, name, metavar, text, *rest)
+        add_option(group, name, metavar, text, *rest, **settings)
 
 
 def check_splits(args: argparse.Namespace, remedy: str) -> None:

@@ -4,13 +4,21 @@
     salience predict --losses losses.csv --predictor predictor.safetensors
 
 A place is a dump, a folder of dumps, a work directory of OpenCompass, or a
-pattern of any of them.
+pattern of any of them. A single run of OpenCompass shows the accuracies that
+it observed, too. A page loads nothing from elsewhere:
+
+    salience predict outputs/csv/20260101_120000 --page report.html \\
+        --predictor predictor.safetensors --texts texts.jsonl
+
+Several predictors can be compared: the first one is the main one.
 """
 import argparse
 import math
 import shlex
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Optional
+from typing import TYPE_CHECKING, Optional, Union
 
 import numpy as np
 
@@ -21,22 +29,31 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.model_losses import TokenLossDump, mixed_engines
-from csv_plugin.core.predicting import ModelColumns, collect_features
-from csv_plugin.core.predictions import Missing
+from csv_plugin.core.predicting import (ColumnsByLabel, ModelColumns,
+                                        collect_features,
+                                        predictable_benchmarks)
+from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.text_tables import wrapped
 from csv_plugin.io.files import check_target
 from csv_plugin.io.known_accuracies import read_known
 from csv_plugin.io.model_tables import read_loss_features
 from csv_plugin.io.predictors import load_predictor
-from csv_plugin.io.runs.run_dumps import find_dumps
+from csv_plugin.io.runs.run_dumps import find_dumps, run_models
 from csv_plugin.io.tables import check_names_in, read_models
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.report.leaderboard_tables import as_text, write_leaderboard
 from csv_plugin.report.leaderboards import Leaderboard, predict_columns
 from csv_plugin.report.notes import DIFFERENCES
 from csv_plugin.report.overview import overview
+from csv_plugin.report.run_leaderboards import run_leaderboard
 from csv_plugin.report.screen import shown_path, terminal_width
+
+if TYPE_CHECKING:
+    from csv_plugin.extras.page.rendering import HeatSection
+
+    #: Heat maps of a page, or why there are none.
+    _HeatMaps = Union[list['HeatSection'], Missing]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         parser, '--texts', 'JSONL', 'validation set of the predictor, whose '
         'tokens the page shows (default: no tokens)')
-    add_shared(parser, '--predictor', '--wide', '--json')
+    add_shared(parser, '--predictor', action='append')
+    add_shared(parser, '--wide', '--json')
 
 
 @into_folder
@@ -75,25 +93,81 @@ def run(args: argparse.Namespace) -> None:
         args.page = _page_file(args.page)
     else:
         refuse(args, 'no --page', 'texts')
-    label, file = args.predictor
-    predictor = load_predictor(file)
+    check_labels('predictors', [label for label, _ in args.predictor])
+    files = dict(args.predictor)
+    predictors = {}
+    for label, file in files.items():
+        predictors[label] = load_predictor(file)
+    heat_maps: '_HeatMaps' = []
+    if args.page:
+        # Before losses are read, which takes long: texts may be others.
+        heat_maps = _heat_maps(args, predictors)
+    is_run = len(args.places) == 1 and Path(args.places[0],
+                                            'predictions').is_dir()
+    predict = _predict_run if is_run else _predict_places
+    board, columns, families = predict(args, predictors, files)
+    if args.page:
+        _write_page(args, board, predictors, heat_maps, columns, families)
+    show_leaderboard(args, board)
+
+
+def _heat_maps(args: argparse.Namespace,
+               predictors: Mapping[str, Predictor]) -> '_HeatMaps':
+    """Heat maps of the main predictor, for a page."""
+    # matplotlib and jinja2 take longer than a prediction.
+    from csv_plugin.extras.page.rendering import heat_sections
+    texts = read_texts(args.texts) if args.texts else None
+    return heat_sections(predictors[args.predictor[0][0]], texts)
+
+
+#: A leaderboard, what the main predictor predicts from, and families by model.
+_Predicted = tuple[Leaderboard, ModelColumns, Mapping[str, str]]
+
+
+def _predict_run(args: argparse.Namespace, predictors: Mapping[str, Predictor],
+                 files: Mapping[str, str]) -> _Predicted:
+    """Predict the models of a run, beside the accuracies that it observed."""
+    for label, predictor in predictors.items():
+        predictor.check_tokens(f'predictor {label!r}')
+    work_dir, = args.places
+    models = run_models(work_dir)
+    families = _families(args.models, models)
+    known: Optional[AccuracyTable] = None
+    notes: list[str] = []
+    if args.known:
+        known, notes = read_known(args.known, models,
+                                  predictable_benchmarks(predictors))
+    board, columns = run_leaderboard(work_dir, predictors, files,
+                                     bar('models'), known, families)
+    board = replace(board, notes=(*board.notes, *notes))
+    return board, columns[next(iter(predictors))], families or {}
+
+
+def _predict_places(args: argparse.Namespace, predictors: Mapping[str,
+                                                                  Predictor],
+                    files: Mapping[str, str]) -> _Predicted:
+    """Predict the models of a table or of dumps."""
+    columns: ColumnsByLabel
+    remarks: list[str] = []
     if args.losses:
-        tables, remarks = _of_table(predictor, args.losses)
+        columns = {
+            label: _of_table(predictor, args.losses)
+            for label, predictor in predictors.items()
+        }
     else:
-        tables, remarks = _of_dumps(predictor, args.places)
-    families = _families(args.models, tables) if args.models else None
+        columns, remarks = _of_dumps(predictors, args.places)
+    tables = columns[next(iter(predictors))]
+    families = _families(args.models, tables)
     observed: dict[tuple[str, str], float | Missing] = {}
     known: Optional[AccuracyTable] = None
     if args.known:
-        known, notes = read_known(args.known, tables, predictor.names)
+        known, notes = read_known(args.known, tables,
+                                  predictable_benchmarks(predictors))
         for m, b in np.argwhere(~np.isnan(known.values)):
             cell = known.models[m], known.benchmarks[b]
             observed[cell] = known.values[m, b].item()
         remarks += notes
     names = {model: model for model in tables}
-    columns = {label: tables}
-    predictors = {label: predictor}
-    files = {label: file}
     board = predict_columns(
         columns,
         names,
@@ -103,9 +177,7 @@ def run(args: argparse.Namespace) -> None:
         remarks,
         known,
         families=families)
-    if args.page:
-        _write_page(args, board, predictor, tables, families or {})
-    show_leaderboard(args, board)
+    return board, tables, families or {}
 
 
 def _page_file(path: Path) -> Path:
@@ -119,20 +191,18 @@ def _page_file(path: Path) -> Path:
 
 
 def _write_page(args: argparse.Namespace, board: Leaderboard,
-                predictor: Predictor, columns: ModelColumns,
-                families: dict[str, str]) -> None:
-    # matplotlib and jinja2 take longer than a prediction.
-    from csv_plugin.extras.page.rendering import (PredictorFile, heat_sections,
-                                                  write_page)
+                predictors: Mapping[str, Predictor], heat_maps: '_HeatMaps',
+                columns: ModelColumns, families: Mapping[str, str]) -> None:
+    from csv_plugin.extras.page.rendering import PredictorFile, write_page
     from csv_plugin.extras.page.run_pages import page_of
-    label, file = args.predictor
-    source = PredictorFile(label, file, predictor)
-    texts = read_texts(args.texts) if args.texts else None
-    title = Path(args.losses).name if args.losses else 'Predictions'
-    write_page(
-        args.page,
-        page_of(title, board, [source], columns,
-                heat_sections(predictor, texts), families))
+    sources = []
+    for label, file in args.predictor:
+        sources.append(PredictorFile(label, file, predictors[label]))
+    title = 'Predictions'
+    if args.losses or len(args.places) == 1:
+        title = Path(args.losses or args.places[0]).resolve().name
+    write_page(args.page,
+               page_of(title, board, sources, columns, heat_maps, families))
 
 
 def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
@@ -168,42 +238,44 @@ def _shown(args: argparse.Namespace, board: Leaderboard) -> list[str]:
     return [table, left_out, wrapped(notes, width)]
 
 
-def _families(path: str, tables: ModelColumns) -> dict[str, str]:
-    """Read the families of all models with losses from a table."""
+def _families(path: Optional[str],
+              models: Collection[str]) -> Optional[dict[str, str]]:
+    """Read the families of all models with losses from a table, if any."""
+    if path is None:
+        return None
     info = read_models(path)
-    check_names_in('models with losses', 'models', tables, path, info)
-    return {model: info[model].family for model in tables}
+    check_names_in('models with losses', 'models', models, path, info)
+    return {model: info[model].family for model in models}
 
 
-def _of_table(predictor: Predictor,
-              path: str) -> tuple[ModelColumns, list[str]]:
+def _of_table(predictor: Predictor, path: str) -> ModelColumns:
     """Read the predictor's columns from a table, which may have more."""
     columns = predictor.columns
     # Tokens are no units.
     units = columns.units if columns.scored is None else None
     losses = read_loss_features(path, units=units)
-    return {model: losses.select([model]) for model in losses.models}, []
+    return {model: losses.select([model]) for model in losses.models}
 
 
-def _of_dumps(predictor: Predictor,
-              places: list[str]) -> tuple[ModelColumns, list[str]]:
+def _of_dumps(predictors: Mapping[str, Predictor],
+              places: list[str]) -> tuple[ColumnsByLabel, list[str]]:
     """Read the dumps of all models in some places; return notes, too."""
     # Places that are tables have an error of their own.
     dumps = find_dumps(places)
-    predictor.check_tokens()
+    for predictor in predictors.values():
+        predictor.check_tokens()
 
     def read(model: str, fingerprint: str) -> TokenLossDump:
         return dumps[model].read(fingerprint)
 
-    columns, infos = collect_features({'': predictor}, list(dumps), read,
+    columns, infos = collect_features(predictors, list(dumps), read,
                                       bar('dumps'))
-    tables = columns['']
     reasons = []
-    for model, table in tables.items():
+    for model, table in columns[next(iter(predictors))].items():
         if isinstance(table, Missing):
             reasons.append(f'{model}: {table.reason.rstrip(".")}')
     if len(reasons) == len(dumps):
         raise InputError('dumps', 'losses that the predictor can use',
                          reasons[0] if reasons else 'none',
                          'Give losses on the texts of the predictor.')
-    return tables, mixed_engines(infos)
+    return columns, mixed_engines(infos)

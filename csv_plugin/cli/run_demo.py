@@ -9,6 +9,15 @@ texts, models, token losses and predictors serve other verbs too:
     D=$(salience demo --where)
     salience predict "$D"/collection/d-*@100.safetensors \\
         --predictor "$D/predictor.safetensors"
+
+Copies of its config and of others are to be changed, and run by
+`opencompass eval_csv_real.py`. Parts of configs can also be named where
+OpenCompass is called without one:
+
+    salience demo --copy-configs eval_csv_real --out my_configs
+    opencompass --models tidewell_zoo --datasets tidewell_exams \\
+        salience_texts --summarizer predicted \\
+        --config-dir "$(salience demo --where configs)"
 """
 import argparse
 import os
@@ -17,15 +26,18 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from csv_plugin.cli.arguments import check_folder
-from csv_plugin.cli.copy_configs import RUNS
-from csv_plugin.cli.options import add_flag, add_option
+from csv_plugin.cli.arguments import check_folder, into_folder, refuse
+from csv_plugin.cli.copy_configs import PARTS, RUNS, copy_configs
+from csv_plugin.cli.options import add_option
 from csv_plugin.core.conventions import InputError
 from csv_plugin.demo import shipped
 
 #: What happens, and how long it takes.
 _PLAN = ('OpenCompass runs seven small models on five exams and 250 texts: '
          'about two minutes on two idle cores.')
+#: What `--where` prints: folders of the demonstration and of configs.
+FILES = 'files'
+FOLDERS = {FILES: shipped.FOLDER, 'configs': PARTS}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,19 +45,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, '--work-dir', 'DIR', 'folder of the runs, each in a folder '
         'named after its time (default outputs/csv)', Path,
         Path('outputs/csv'))
-    add_flag(
-        parser, '--where', 'print the folder of its texts, models, losses '
-        'and predictors, and run nothing (default: run)')
+    instead = parser.add_mutually_exclusive_group()
+    add_option(
+        instead,
+        '--where',
+        'WHAT',
+        'run nothing, and print the folder of its texts, models, losses and '
+        'predictors, or with --where configs the folder for the option '
+        '--config-dir of OpenCompass (default: run)',
+        nargs='?',
+        const=FILES,
+        choices=FOLDERS)
+    add_option(
+        instead, '--copy-configs', 'NAME', 'run nothing, and copy configs of '
+        'OpenCompass, by their names without .py, or all (default: run)', str,
+        None, '*')
+    add_option(parser, '--out', 'DIR',
+               'folder for copied configs (default: the '
+               'present one)', Path)
 
 
 def run(args: argparse.Namespace) -> None:
+    if args.copy_configs is not None:
+        args.out = args.out or Path()
+        into_folder(_copy)(args)
+        return
+    refuse(args, 'no --copy-configs', 'out')
     if args.where:
-        print(shipped.FOLDER)
+        print(FOLDERS[args.where])
         return
     check_folder(args.work_dir)
     check_opencompass(args.work_dir)
     print(_PLAN, flush=True)
     run_opencompass(RUNS / 'eval_csv.py', args.work_dir)
+
+
+def _copy(args: argparse.Namespace) -> None:
+    copy_configs(args.copy_configs, args.out)
 
 
 def check_opencompass(*paths: Path) -> None:

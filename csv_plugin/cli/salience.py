@@ -28,9 +28,8 @@ class _Verb(NamedTuple):
 
 
 VERBS = {
-    'demo': _Verb('run_demo', 'run the demonstration, in about five minutes',
+    'demo': _Verb('run_demo', 'run the demonstration, or copy its config',
                   'opencompass'),
-    'configs': _Verb('copy_configs', 'copy configs of OpenCompass here'),
     'texts': _Verb('build_validation_set', 'write the shipped texts, or draw '
                    'from benchmarks', 'opencompass'),
     'losses': _Verb('score_models', 'score models on texts, with any engine',
@@ -38,10 +37,8 @@ VERBS = {
     'import': _Verb('import_losses',
                     'read losses that other programs measured'),
     'status': _Verb('check_run', 'list what is missing in a run'),
-    'train': _Verb('train_scoring_head', 'train a predictor on token losses '
-                   'and accuracies', 'lm,report'),
-    'fit': _Verb('fit_from_tables',
-                 'train a predictor on tables of losses and accuracies'),
+    'fit': _Verb('fit_predictor', 'train a predictor on losses and accuracies',
+                 'lm,report'),
     'predict': _Verb('predict_accuracies', 'predict accuracies from losses',
                      'report'),
     'compare': _Verb('compare_models',
@@ -50,7 +47,6 @@ VERBS = {
                    'its checkpoints', 'lm'),
     'triage': _Verb('triage_checkpoints', 'say where pretraining runs will '
                     'end, and which to stop'),
-    'report': _Verb('render_report', 'make a page of a run', 'report'),
 }  # yapf: disable
 
 

@@ -103,15 +103,16 @@ def predict_run(work_dir: FilePath,
                 observed: ObservedAccuracies,
                 progress: Progress = iter,
                 known: Optional[AccuracyTable] = None,
-                items: Items = MappingProxyType({})
+                items: Items = MappingProxyType({}),
+                families: Optional[Mapping[str, str]] = None
                 ) -> tuple[Leaderboard, ColumnsByLabel]:  # yapf: disable
     """Predict the models of a run anew; return their feature columns, too.
 
     By label, `predictors` are predictors or why they are unusable, and `files`
     their files. `observed` are accuracies of all models on all
     `predictable_benchmarks`, or why there is none. `folders` are as in
-    `Leaderboard`. `progress` wraps the models. `known` and `items` are as in
-    `predict_columns`.
+    `Leaderboard`. `progress` wraps the models. `known`, `items` and
+    `families` are as in `predict_columns`.
     """
     read = partial(read_run_dump, work_dir)
     columns, infos = collect_features(predictors, list(folders.values()), read,
@@ -121,7 +122,7 @@ def predict_run(work_dir: FilePath,
         if folder in infos:
             found[model] = infos[folder]
     board = predict_columns(columns, folders, predictors, files, observed,
-                            mixed_engines(found), known, items)
+                            mixed_engines(found), known, items, families)
     return board, columns
 
 

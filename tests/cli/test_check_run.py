@@ -28,7 +28,7 @@ def test_a_whole_run(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(['status', '.']) == 0
     printed = capsys.readouterr().out
-    assert printed.splitlines()[-1] == 'Next: salience train --help'
+    assert printed.splitlines()[-1] == 'Next: salience fit --help'
     lines = check_end(printed)
     assert lines[2].split() == ['a', '2', 'of', '2', '-']
     assert lines[3:] == ['', 'Nothing is missing.']

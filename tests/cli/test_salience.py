@@ -40,7 +40,7 @@ def test_it_starts_without_loading_packages():
 
 
 def test_help_on_verbs_loads_no_slow_packages():
-    for verb in ('train', 'fit', 'predict', 'watch', 'triage'):
+    for verb in ('demo', 'fit', 'predict', 'watch', 'triage'):
         assert verb in shown_and_loaded(SLOW, verb, '--help')
 
 
@@ -56,17 +56,17 @@ def test_a_prediction_loads_no_slow_packages(tmp_path):
 
 def test_a_missing_table_is_found_before_torch_is_loaded():
     words = '--collection', 'nope', '--scoring-lm', 'nope', '--out', 'nope'
-    assert 'nope/models.csv:' in shown_and_loaded(SLOW, 'train', *words)
+    assert 'nope/models.csv:' in shown_and_loaded(SLOW, 'fit', *words)
 
 
 @pytest.mark.parametrize('words, says', [
     ([], 'required: VERB'),
     (['predcit'], "VERB: 'predcit' is unknown; did you mean predict?"),
-    (['train', '--method', 'papr'], 'did you mean paper?'),
+    (['fit', '--method', 'papr'], 'did you mean paper?'),
     (['fit', '--losess', 'a.csv'], 'did you mean --losses?'),
     (['predict', 'a', './a'], 'a is given twice'),
-    (['train', '--chance', 'a=0.25', 'a=0.5'], 'a is given twice'),
-    (['predict', '--predictor', 'a', '--predictor', 'b'],
+    (['fit', '--chance', 'a=0.25', 'a=0.5'], 'a is given twice'),
+    (['triage', '--predictor', 'a', '--predictor', 'b'],
      '--predictor: the option is given twice'),
     (['fit', '--out', 'a', '--ou=b'], '--out: the option is given twice'),
     (['predict', 'a'], 'arguments are required: --predictor'),
@@ -86,19 +86,19 @@ def test_packages_that_are_missing_are_named(monkeypatch, capsys):
             "No module named 'torch.nn'", name='torch.nn')
 
     monkeypatch.setattr(salience, 'import_module', fail)
-    assert main(['train', '--help']) == 2
+    assert main(['fit', '--help']) == 2
     assert capsys.readouterr().err == (
-        "error: salience train: expected the package 'torch', found none. "
+        "error: salience fit: expected the package 'torch', found none. "
         "Run pip install '.[lm,report]' in a clone, or install the wheel as "
         "'NAME.whl[lm,report]'.\n")
 
 
 def test_the_line_that_was_typed_is_known(monkeypatch):
     lines = []
-    monkeypatch.setattr(copy_configs, 'run',
+    monkeypatch.setattr(run_demo, 'run',
                         lambda args: lines.append(args.command))
-    assert main(['configs', 'eval_csv', '--out', 'a b']) == 0
-    assert lines == ["salience configs eval_csv --out 'a b'"]
+    assert main(['demo', '--work-dir', 'a b']) == 0
+    assert lines == ["salience demo --work-dir 'a b'"]
 
 
 def test_ctrl_c(monkeypatch, capsys):
@@ -106,14 +106,14 @@ def test_ctrl_c(monkeypatch, capsys):
     def fail(args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(copy_configs, 'run', fail)
-    assert main(['configs']) == 130
+    monkeypatch.setattr(run_demo, 'run', fail)
+    assert main(['demo']) == 130
     assert capsys.readouterr().err.count('\n') == 1
 
 
 def test_configs_are_copied(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(['configs']) == 0
+    assert main(['demo', '--copy-configs']) == 0
     originals = sorted(copy_configs.RUNS.glob('*.py'))
     for path in originals:
         copy = tmp_path / path.name
@@ -121,13 +121,13 @@ def test_configs_are_copied(tmp_path, monkeypatch, capsys):
     assert check_end(capsys.readouterr().out) == [
         'Written:', *(path.name for path in originals)
     ]
-    assert main(['configs', 'eval_csv']) == 0
+    assert main(['demo', '--copy-configs', 'eval_csv']) == 0
     (tmp_path / 'eval_csv.py').write_text('mine')
-    assert main(['configs', '--out', 'new/folder', 'eval_csv']) == 0
+    assert main('demo --copy-configs eval_csv --out new/folder'.split()) == 0
     assert 'eval_csv.py: expected no file, or the same' in refusal(
-        capsys, 'configs')
+        capsys, 'demo', '--copy-configs')
     assert "eval_csv_slurm, eval_csv_trial, found 'eval'" in refusal(
-        capsys, 'configs', 'eval')
+        capsys, 'demo', '--copy-configs', 'eval')
 
 
 @pytest.fixture
@@ -162,6 +162,8 @@ def test_demo(demo, capsys):
 def test_files_of_the_demo_lie_where_it_says(demo, capsys):
     assert main(['demo', '--where']) == 0
     assert Path(capsys.readouterr().out.strip(), 'texts.jsonl').is_file()
+    assert main(['demo', '--where', 'configs']) == 0
+    assert Path(capsys.readouterr().out.strip(), 'models').is_dir()
     assert not demo
 
 

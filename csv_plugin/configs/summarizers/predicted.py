@@ -3,7 +3,7 @@
 The environment variable CSV_PREDICTOR names the file of another predictor:
 
     CSV_PREDICTOR=/path/to/predictor.safetensors opencompass ... \\
-        --summarizer predicted --config-dir "$(salience configs --where)"
+        --summarizer predicted --config-dir "$(salience demo --where configs)"
 """
 from os import getenv
 from os.path import abspath, dirname, join, realpath

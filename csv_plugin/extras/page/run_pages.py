@@ -2,15 +2,13 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Optional, Union
+from typing import Optional, Union
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.metric_names import no_accuracy
-from csv_plugin.core.predicting import ModelColumns, predictable_benchmarks
+from csv_plugin.core.predicting import ModelColumns
 from csv_plugin.core.predictions import Missing, check_labels, outliers
 from csv_plugin.core.progress import Progress
 from csv_plugin.extras.page.rendering import (HeatSection, Page, Picture,
@@ -18,15 +16,12 @@ from csv_plugin.extras.page.rendering import (HeatSection, Page, Picture,
 from csv_plugin.extras.pictures import (capability_picture, capability_points,
                                         methods_picture, save)
 from csv_plugin.io.files import FilePath
-from csv_plugin.io.json_files import read_json
 from csv_plugin.io.model_tables import scores_alone
 from csv_plugin.io.predictors import load_predictor
-from csv_plugin.io.runs.run_dumps import run_models
-from csv_plugin.io.runs.run_scores import (LEADERBOARD, newest_summary,
-                                           read_run_accuracies)
 from csv_plugin.io.tables import read_models
 from csv_plugin.io.text_sets import read_texts
-from csv_plugin.report.leaderboards import Leaderboard, predict_run
+from csv_plugin.report.leaderboards import Leaderboard
+from csv_plugin.report.run_leaderboards import run_leaderboard
 
 _CAPABILITY = (
     'Accuracy against capability',
@@ -63,10 +58,20 @@ def run_page(work_dir: FilePath,
     # Before the dumps, which take long: texts may be of another predictor.
     heat_maps = heat_sections(sources[0].predictor,
                               read_texts(texts) if texts else None)
-    board, columns = _leaderboard(work_dir, sources, progress)
+    predictors_by_label = {}
+    files = {}
+    for source in sources:
+        predictors_by_label[source.label] = source.predictor
+        files[source.label] = source.path
+    board, columns = run_leaderboard(
+        work_dir,
+        predictors_by_label,
+        files,
+        progress,
+        families=families or None)
     return page_of(
-        Path(work_dir).resolve().name, board, sources, columns, heat_maps,
-        families)
+        Path(work_dir).resolve().name, board, sources,
+        columns[sources[0].label], heat_maps, families)
 
 
 def page_of(title: str, board: Leaderboard, sources: Sequence[PredictorFile],
@@ -80,55 +85,6 @@ def page_of(title: str, board: Leaderboard, sources: Sequence[PredictorFile],
     """
     return Page(title, board, outliers(board.predictions), sources, heat_maps,
                 families, _pictures(board, sources[0], columns, families))
-
-
-def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
-                 progress: Progress) -> tuple[Leaderboard, ModelColumns]:
-    predictors = {source.label: source.predictor for source in sources}
-    paths = {source.label: source.path for source in sources}
-    benchmarks = predictable_benchmarks(predictors)
-    observed, other_metrics = read_run_accuracies(work_dir, benchmarks)
-    path = newest_summary(work_dir, LEADERBOARD)
-    summary = read_json(path, '') if path else {}
-    # A summary may call models otherwise than their folders.
-    names = summary.get('folders', {})
-    folders = {model: names.get(model, model) for model in observed}
-    named = {*folders.values()}
-    folders |= {
-        model: model
-        for model in run_models(work_dir) if model not in named
-    }
-    missing = {
-        name:
-        Missing(
-            no_accuracy(other_metrics[name]) if name in
-            other_metrics else 'no score in the run')
-        for name in benchmarks
-    }
-    scores: dict[tuple[str, str], Union[float, Missing]] = {
-        (model, benchmark):
-        observed.get(model, {}).get(benchmark, missing[benchmark])
-        for model in folders
-        for benchmark in benchmarks
-    }
-    items = {
-        (model, benchmark): n_items
-        for model, benchmark, n_items in summary.get('items', ())
-    }
-    board, columns = predict_run(work_dir, folders, predictors, paths, scores,
-                                 progress, _known(summary), items)
-    return board, columns[sources[0].label]
-
-
-def _known(summary: Mapping[str, Any]) -> Optional[AccuracyTable]:
-    """Accuracies that predictions of a leaderboard are conditioned on."""
-    rows = summary.get('known', {})
-    names = [*dict.fromkeys(name for row in rows.values() for name in row)]
-    if not names:
-        return None
-    values = [[row.get(name, np.nan) for name in names]
-              for row in rows.values()]
-    return scores_alone([*rows], names, np.array(values) / 100)
 
 
 def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,

@@ -1,22 +1,11 @@
-"""Learn which tokens matter for which benchmark, and train a predictor.
-
-    salience train --runs outputs/mine/2* \\
-        --texts texts.jsonl --models models.csv --tasks mmlu gsm8k \\
-        --out outputs/predictor
-
-Losses and accuracies come from OpenCompass --runs; or from --dumps with a
-table of --scores; or from a --collection. docs/training.md says more.
-"""
+"""The verb `fit` with token losses: its predictor, pictures and report."""
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Optional
 
-from csv_plugin.cli.arguments import (into_folder, print_end, print_warnings,
-                                      refuse)
-from csv_plugin.cli.options import (LOADING, add_choice, add_flag, add_option,
-                                    add_shared, bar)
+from csv_plugin.cli.arguments import print_end, print_warnings, refuse
+from csv_plugin.cli.options import bar
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import TextLosses
 from csv_plugin.core.model_losses import mixed_engines
@@ -26,76 +15,16 @@ from csv_plugin.io.collection import (MODELS, Collection, collect,
 from csv_plugin.io.files import file_set
 from csv_plugin.io.known_benchmarks import benchmark_infos
 from csv_plugin.io.paper import read_models_or_paper
-from csv_plugin.io.tables import (ModelInfo, models_to_fit, read_benchmarks,
-                                  split_name)
+from csv_plugin.io.tables import ModelInfo, models_to_fit, read_benchmarks
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.head import HeadSettings
-from csv_plugin.lm.methods import (PAPER, check_validation, fit, method_names,
-                                   train_paper)
+from csv_plugin.lm.methods import PAPER, check_validation, fit, train_paper
 from csv_plugin.report.notes import family_notes, shortage_notes
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_sources(parser.add_argument_group('losses and accuracies'))
-    _add_training(parser.add_argument_group('training'))
-    add_flag(parser, '--keep-collection',
-             'write OUT/collection too, for --collection (default: no)')
-    add_shared(parser, '--out', '--wide')
-
-
-def _add_sources(group: Any) -> None:
-    source = group.add_mutually_exclusive_group(required=True)
-    add_option(
-        source, '--runs', 'DIR', 'time-stamped folders of OpenCompass, the '
-        'newest last, which counts where several have a result; this, '
-        '--dumps or --collection is required', str, (), '+')
-    add_option(
-        source, '--dumps', 'FILE', 'token losses <model>.safetensors, or '
-        'patterns of them, in place of runs; needs --scores', str, (), '+')
-    add_option(
-        source, '--collection', 'DIR', 'what salience train --keep-collection '
-        'wrote, in place of runs; the next six options are refused beside it',
-        Path)
-    add_option(group, '--texts', 'FILE',
-               'validation set of the losses (required with runs and dumps)')
-    add_option(
-        group, '--models', 'CSV', 'columns model, family and split; '
-        "paper for the paper's Table 2 (required with runs and dumps)")
-    add_option(
-        group, '--benchmarks', 'CSV', 'columns benchmark, chance, n_items '
-        '(this or --tasks is required)')
-    add_option(group, '--tasks', 'NAME',
-               'benchmarks as OpenCompass calls them, in place of a table',
-               str, (), '+')
-    add_shared(group, '--chance')
-    add_option(
-        group, '--scores', 'CSV|paper', 'table of accuracies, fractions in '
-        '0..1; paper for those of the paper (default: those of the runs)')
-
-
-def _add_training(group: Any) -> None:
-    add_option(group, '--fit', 'SPLIT',
-               'splits to fit to (default: all but test)', split_name, (), '+')
-    add_option(
-        group, '--scoring-lm', 'PATH', 'causal LM whose tokens get the '
-        'weights, a folder or a name on the hub; required with --method paper '
-        '(default: the tokens of the first model)')
-    add_shared(group, *LOADING)
-    add_choice(
-        group, '--method',
-        [name for name in method_names() if name != MEAN_LOSS],
-        'one model of all accuracies, Algorithm 2, or a method of another '
-        f'package (default {SALIENCE})', SALIENCE)
-    add_option(
-        group, '--learning-rate', 'RATE', 'step per gradient of --method '
-        f'paper (default {HeadSettings.learning_rate:g})', float)
-    add_option(
-        group, '--steps', 'N', 'most gradient steps of --method paper '
-        f'(default {HeadSettings.n_steps})', int)
-
-
-@into_folder
-def run(args: argparse.Namespace) -> None:
+def fit_from_dumps(args: argparse.Namespace) -> None:
+    """Fit a predictor to token losses, as the options of `fit` say."""
+    args.method = args.method or SALIENCE
     settings = _head_settings(args)
     _check_sources(args)
     path = args.collection / MODELS if args.collection else args.models

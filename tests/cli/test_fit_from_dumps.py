@@ -95,7 +95,7 @@ def words(world, **changes):
         'tokenizer': shipped.SCORING_TOKENIZER
     } | changes
     options = [f'--{name} {value}' for name, value in given.items() if value]
-    return ['train', *' '.join(options).replace('{}', str(world)).split()]
+    return ['fit', *' '.join(options).replace('{}', str(world)).split()]
 
 
 @pytest.fixture(scope='module')
@@ -129,7 +129,7 @@ def test_from_runs_to_a_predictor(made):
     assert all(
         name in report
         for name in ('6 models predicted from 18', 'salience', 'mean-loss',
-                     'Families left out', 'salience train --runs'))
+                     'Families left out', 'salience fit --runs'))
     board = (made / 'leaderboard.md').read_text('utf-8')
     assert 'd-m@100' in board and 'a-m@100' not in board
     rows = rows_of(made)
@@ -148,7 +148,7 @@ def test_from_runs_to_a_predictor(made):
 @pytest.mark.slow
 def test_what_is_there_is_told_first(made, tmp_path, no_pictures, capsys):
     """And the collection of an earlier call gives the same again."""
-    call = ['train', '--collection', f'{made}/collection', *SCORING.split()]
+    call = ['fit', '--collection', f'{made}/collection', *SCORING.split()]
     losses = read_collection(made / 'collection').losses
     assert main([*call, '--fit=train', f'--out={tmp_path}/new']) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -255,7 +255,7 @@ def test_code_of_a_model_runs_only_if_told_to(monkeypatch, made, tmp_path):
         raise InputError('the model', 'a model', 'none', 'Stop.')
 
     monkeypatch.setattr(loading, 'load_scoring_lm', stopped)
-    call = (f'train --collection {made}/collection --scoring-lm a/b '
+    call = (f'fit --collection {made}/collection --scoring-lm a/b '
             f'--fit train --out {tmp_path}')
     for more in ('', ' --trust-remote-code'):
         assert main((call + more).split()) == 2
@@ -272,7 +272,7 @@ def test_the_papers_models_and_scores(world, tmp_path, no_pictures, heads):
     zoo = [p.stem for p in sorted(shipped.COLLECTION.glob('*.safetensors'))]
     write_parts(tmp_path / 'dumps', dict(zip(names, zoo)), few)
     write_texts(tmp_path / 'texts.jsonl', few)
-    call = (f'train --dumps {tmp_path}/dumps/* --texts {tmp_path}/texts.jsonl '
+    call = (f'fit --dumps {tmp_path}/dumps/* --texts {tmp_path}/texts.jsonl '
             '--scores paper --models paper --tasks gsm8k --method paper '
             f'--steps 2 --out {tmp_path}/new {SCORING}')
     assert main(call.split()) == 0
