@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> None:
         print_next('opencompass', config, '-r', folder.name, '--work-dir',
                    folder.parent)
     else:
-        print_next('salience', 'train', '--help')
+        print_next('salience', 'fit', '--help')
 
 
 def _counts(model: str, names: list[str], gaps: list[Gap]) -> list[str]:
