@@ -157,7 +157,7 @@ def run(args: argparse.Namespace) -> None:
             'models', f'losses of all {len(models)}',
             f'none of {", ".join(failed)}',
             'Correct what is said above and call again, which keeps the rest.')
-    print_end(args.out, 'salience', 'train', '--help')
+    print_end(args.out, 'salience', 'fit', '--help')
 
 
 def named_models(

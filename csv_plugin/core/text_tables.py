@@ -14,8 +14,8 @@ from csv_plugin.core.escaping import one_line
 
 #: Most columns of the screen that notes take, and tables in files.
 WIDTH = 100
-#: Blanks between two columns.
-_GAP = 2
+#: Between two columns.
+_GAP = '  '
 
 Column = Sequence[str]
 
@@ -92,9 +92,9 @@ def wrapped(notes: Iterable[str], width: int = WIDTH) -> str:
 
 def columns_that_fit(columns: Sequence[Column], width: float) -> int:
     """Return how many of the first columns `text_table` fits into a width."""
-    room = width + _GAP
+    room = width + len(_GAP)
     for n_columns, column in enumerate(columns):
-        room -= _GAP + _width(_shown(column, width))
+        room -= len(_GAP) + _width(_shown(column, width))
         if room < 0:
             return n_columns
     return len(columns)
@@ -140,7 +140,7 @@ def _total_width(columns: Sequence[Column]) -> int:
     """Columns of the screen that columns take, with a gap before each."""
     total = 0
     for column in columns:
-        total += _GAP + _width(column)
+        total += len(_GAP) + _width(column)
     return total
 
 
@@ -156,7 +156,7 @@ def _aligned(columns: Sequence[Column], n_headers: int) -> str:
         padded.append([_padded(cell, width, is_left) for cell in ruled])
     lines = []
     for row in zip(*padded):
-        line = (' ' * _GAP).join(row)
+        line = _GAP.join(row)
         lines.append(line.rstrip())
     return '\n'.join(lines)
 

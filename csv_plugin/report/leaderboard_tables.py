@@ -27,8 +27,6 @@ Column = list[str]
 
 #: Lines of header of each column.
 _N_HEADERS = 2
-#: Width of the text of a table in Markdown; its frames take a third more.
-_MARKDOWN_WIDTH = 84
 
 
 def as_text(board: Leaderboard, width: float = WIDTH) -> str:
@@ -71,9 +69,11 @@ def as_markdown(board: Leaderboard) -> str:
 
     Lines have at most about 120 characters unless names are long.
     """
+    # The frames of a table in Markdown take a third more.
+    width = 84
     blocks = blocks_that_fit(
         _names(board, MEAN_ERROR), _main_groups(board, with_ranks=True),
-        _N_HEADERS, _MARKDOWN_WIDTH)
+        _N_HEADERS, width)
     tables = []
     for block in blocks:
         merged = []
