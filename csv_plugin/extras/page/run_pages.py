@@ -54,10 +54,9 @@ def run_page(work_dir: FilePath,
     info = read_models(models) if models else {}
     families = {name: model.family for name, model in info.items()}
     check_labels('predictors', [label for label, _ in predictors])
-    sources = [
-        PredictorFile(label, path, load_predictor(path))
-        for label, path in predictors
-    ]
+    sources = []
+    for label, path in predictors:
+        sources.append(PredictorFile(label, path, load_predictor(path)))
     for source in sources:
         source.predictor.check_tokens(f'predictor {source.label!r}')
     # Before the dumps, which take long: texts may be of another predictor.
@@ -84,6 +83,7 @@ def page_of(title: str, board: Leaderboard, sources: Sequence[PredictorFile],
 
 def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
                  progress: Progress) -> tuple[Leaderboard, ModelColumns]:
+    """Return the leaderboard of a run, and columns of the first predictor."""
     predictors = {source.label: source.predictor for source in sources}
     paths = {source.label: source.path for source in sources}
     benchmarks = predictable_benchmarks(predictors)
@@ -93,28 +93,21 @@ def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
     # A summary may call models otherwise than their folders.
     names = summary.get('folders', {})
     folders = {model: names.get(model, model) for model in real}
-    named = {*folders.values()}
-    folders |= {
-        model: model
-        for model in run_models(work_dir) if model not in named
-    }
-    missing = {
-        name:
-        Missing(
-            no_accuracy(other_metrics[name]) if name in
-            other_metrics else 'no score in the run')
-        for name in benchmarks
-    }
-    scores: dict[tuple[str, str], Union[float, Missing]] = {
-        (model, benchmark): real.get(model, {}).get(benchmark,
-                                                    missing[benchmark])
-        for model in folders
-        for benchmark in benchmarks
-    }
-    items = {
-        (model, benchmark): n_items
-        for model, benchmark, n_items in summary.get('items', ())
-    }
+    named = list(folders.values())
+    for model in run_models(work_dir):
+        if model not in named:
+            folders[model] = model
+    scores: dict[tuple[str, str], Union[float, Missing]] = {}
+    for benchmark in benchmarks:
+        reason = 'no score in the run'
+        if benchmark in other_metrics:
+            reason = no_accuracy(other_metrics[benchmark])
+        for model in folders:
+            of_model = real.get(model, {})
+            scores[model, benchmark] = of_model.get(benchmark, Missing(reason))
+    items = {}
+    for model, benchmark, n_items in summary.get('items', ()):
+        items[model, benchmark] = n_items
     board, columns = predict_run(work_dir, folders, predictors, paths, scores,
                                  progress, _known(summary), items)
     return board, columns[sources[0].label]
@@ -122,13 +115,17 @@ def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
 
 def _known(summary: Mapping[str, Any]) -> Optional[AccuracyTable]:
     """Accuracies that predictions of a leaderboard are conditioned on."""
-    rows = summary.get('known', {})
-    names = [*dict.fromkeys(name for row in rows.values() for name in row)]
+    by_model = summary.get('known', {})
+    # Each benchmark once, in the order of the file.
+    names: dict[str, None] = {}
+    for percents in by_model.values():
+        names |= dict.fromkeys(percents)
     if not names:
         return None
-    values = [[row.get(name, np.nan) for name in names]
-              for row in rows.values()]
-    return scores_alone([*rows], names, np.array(values) / 100)
+    values = []
+    for percents in by_model.values():
+        values.append([percents.get(name, np.nan) for name in names])
+    return scores_alone(list(by_model), list(names), np.array(values) / 100)
 
 
 def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,
@@ -143,22 +140,21 @@ def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,
         benchmarks=predictor.names, methods=[source.label])
     folders = tuple(board.folders[model] for model in predictions.models)
     observed = scores_alone(folders, predictions.benchmarks, predictions.real)
-    tables = [
-        table
-        for table, row in zip(map(columns.get, folders), observed.values)
-        if isinstance(table, FeatureTable) and np.isfinite(row).any()
-    ]
+    tables = []
+    for folder, accuracies in zip(folders, observed.values):
+        table = columns.get(folder)
+        if isinstance(table, FeatureTable) and np.isfinite(accuracies).any():
+            tables.append(table)
     is_held_out = predictions.held_out(source.label).any()
     # Known accuracies took part in their own predictions, so a picture of
     # both would prove nothing.
     if not tables or (board.known is not None and not is_held_out):
         return []
     features = FeatureTable.concatenate(tables)
-    shown = {folder: model for model, folder in board.folders.items()}
-    points = capability_points(predictor, features, observed, {
-        **shown,
-        **families
-    })
+    # By default, a model is a family with the name that the page shows.
+    family_of = {folder: model for model, folder in board.folders.items()}
+    family_of |= families
+    points = capability_points(predictor, features, observed, family_of)
     pictures = [_drawn(_CAPABILITY, capability_picture(points))]
     if is_held_out:
         pictures.append(_drawn(_METHODS, methods_picture(predictions)))
@@ -167,8 +163,9 @@ def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,
 
 def _drawn(words: tuple[str, str], figure: Figure) -> Picture:
     """A picture by its title and caption, without a ground of its own."""
-    for ground in (figure.patch, *(axes.patch for axes in figure.axes)):
-        ground.set_visible(False)
+    figure.patch.set_visible(False)
+    for axes in figure.axes:
+        axes.patch.set_visible(False)
     with TemporaryDirectory() as folder:
         path = Path(folder, 'picture.svg')
         save(figure, path)
