@@ -25,11 +25,9 @@ def trajectory_picture(triage: Triage) -> Figure:
     side, around their budget.
     """
     figure, (row, ) = panels(len(triage.benchmarks))
-    look = looks(
-        dict.fromkeys([
-            *(run.name for run in triage.runs),
-            *(end.name for end in triage.ends)
-        ]))
+    names = [run.name for run in triage.runs]
+    names += [end.name for end in triage.ends]
+    look = looks(names)
     for axes, benchmark in zip(row, triage.benchmarks):
         _draw_panel(axes, triage, benchmark, look)
         axes.set_title(wrapped(benchmark))
@@ -103,14 +101,15 @@ def _draw_forecast(axes: Axes, triage: Triage, end: End, b: int, own: Look,
                    shift: float) -> None:
     found = triage.forecasts.at(end.name, triage.benchmarks[b])
     assert isinstance(found, Prediction)
-    value, place = 100 * found.value, end.budget * shift
-    last = {run.name: run.checkpoints[-1] for run in triage.runs}
-    if end.name in last:
-        now = triage.predictions.select([last[end.name]]).values[0, b, 0]
-        axes.plot([end.tokens, place], [100 * now, value],
-                  color=own.colour,
-                  ls=':',
-                  zorder=2)
+    value = 100 * found.value
+    place = end.budget * shift
+    for run in triage.runs:
+        if run.name == end.name:
+            last = triage.predictions.select([run.checkpoints[-1]])
+            axes.plot([end.tokens, place], [100 * last.values[0, b, 0], value],
+                      color=own.colour,
+                      ls=':',
+                      zorder=2)
     # The expected accuracy may lie beyond an end of the interval.
     ends = np.array([[value - 100 * found.low], [100 * found.high - value]])
     axes.errorbar(
@@ -125,15 +124,16 @@ def _draw_forecast(axes: Axes, triage: Triage, end: End, b: int, own: Look,
 
 
 def _handles(look: Mapping[str, Look]) -> list[Artist]:
-    return [
-        *(handle(wrapped(name, 40), **own.marked_line)
-          for name, own in look.items()),
-        handle('predicted', color=GREY),
-        Patch(color=GREY, alpha=0.3, lw=0, label='its interval'),
+    handles: list[Artist] = []
+    for name, own in look.items():
+        handles.append(handle(wrapped(name, 40), **own.marked_line))
+    handles.append(handle('predicted', color=GREY))
+    handles.append(Patch(color=GREY, alpha=0.3, lw=0, label='its interval'))
+    handles.append(
         handle(
             'forecast',
             color=GREY,
             ls=':',
             marker='o',
-            markerfacecolor='white')
-    ]
+            markerfacecolor='white'))
+    return handles

@@ -90,7 +90,11 @@ class Look:
 
 def looks(names: Iterable[str]) -> dict[str, Look]:
     """Return one look per name, in the order of their first appearance."""
-    return {name: look(i) for i, name in enumerate(dict.fromkeys(names))}
+    found: dict[str, Look] = {}
+    for name in names:
+        if name not in found:
+            found[name] = look(len(found))
+    return found
 
 
 def look(index: int) -> Look:
@@ -136,10 +140,11 @@ def wrapped(name: str, width: int = 20) -> str:
     for part in re.findall(r'.*?[-_/. ]+|.+', one_line(name)):
         if len(lines[-1]) + len(part.rstrip()) > width:
             lines.append('')
-        pieces = [part[i:i + width] for i in range(0, len(part), width)]
-        lines[-1] += pieces[0]
-        lines += pieces[1:]
-    return '\n'.join(line.strip() for line in lines if line.strip()) or ' '
+        lines[-1] += part[:width]
+        for start in range(width, len(part), width):
+            lines.append(part[start:start + width])
+    stripped = map(str.strip, lines)
+    return '\n'.join(filter(None, stripped)) or ' '
 
 
 def panels(
@@ -166,14 +171,16 @@ def panels(
         layout='constrained')
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(blocks * n_rows, columns)
-    axes = [[
-        figure.add_subplot(grid[b // columns * n_rows + row, b % columns])
-        for b in range(n_panels)
-    ] for row in range(n_rows)]
-    for panel in figure.axes:
-        panel.locator_params('x', nbins=3)
-        panel.locator_params('y', nbins=4)
-    return figure, axes
+    rows: list[list[Axes]] = []
+    for row in range(n_rows):
+        rows.append([])
+        for b in range(n_panels):
+            block, column = divmod(b, columns)
+            panel = figure.add_subplot(grid[block * n_rows + row, column])
+            panel.locator_params('x', nbins=3)
+            panel.locator_params('y', nbins=4)
+            rows[row].append(panel)
+    return figure, rows
 
 
 def explain(figure: Figure, x: str, y: str, handles: Sequence[Artist]) -> None:
