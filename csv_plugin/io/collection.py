@@ -73,7 +73,7 @@ class Collection:
         ]
         for name in self.accuracies.benchmarks:
             gaps = np.isnan(self.accuracies.column(name))
-            missing = [*compress(models, gaps)]
+            missing = list(compress(models, gaps))
             n_run = len(models) - len(missing)
             n_fitted = len({*fitted}.difference(missing))
             if not n_fitted:
@@ -95,8 +95,10 @@ class Collection:
                 write_dump(root / f'{model}.safetensors', dump)
             write_texts(root / TEXTS, self.texts)
             header = 'model', 'family', 'params_b', 'split', 'tokens'
-            rows = [(model, row.family, row.params_b, row.split, row.tokens)
-                    for model, row in self.info.items()]
+            rows = []
+            for model, row in self.info.items():
+                rows.append(
+                    (model, row.family, row.params_b, row.split, row.tokens))
             write_csv(root / MODELS, header, rows)
             write_accuracies(root, self.accuracies)
 
@@ -189,16 +191,19 @@ def _read_losses(texts: TextSet, models: Sequence[str],
     files = {} if runs else find_dumps(dumps)
     rest = [name for name in files if name not in models]
     if rest:
+        names = shortened(', '.join(rest), 80)
         warnings.warn(
             f'losses of {counted(len(rest), "model")} without a row in the '
-            f'table of models are left out: {shortened(", ".join(rest), 80)}',
+            f'table of models are left out: {names}',
             stacklevel=3)
     found = {}
     errors = {}
     for model in progress(models):
-        places = [DumpPlace(Path(run), model) for run in reversed(runs)]
         if model in files:
             places = [files[model]]
+        else:
+            # The last run that contains a dump counts.
+            places = [DumpPlace(Path(run), model) for run in reversed(runs)]
         try:
             dump = _first_dump(model, places, texts.fingerprint)
             found[model] = merge_dumps([dump], texts)
@@ -241,13 +246,14 @@ def _first_dump(model: str, places: Sequence[DumpPlace],
 
 
 def _scores_of(path: FilePath) -> _Scores:
+    """Return the accuracies in a table, or those of the paper."""
     if path == PAPER:
         return paper_accuracies().to_dict()
     table = read_accuracy_columns(path)
-    return {
-        model: dict(zip(table.columns, row))
-        for model, row in zip(table.models, table.values.tolist())
-    }
+    scores = {}
+    for model, row in zip(table.models, table.values.tolist()):
+        scores[model] = dict(zip(table.columns, row))
+    return scores
 
 
 def _scores_of_runs(
@@ -284,10 +290,10 @@ def _without(benchmarks: Mapping[str, BenchmarkInfo],
         warnings.warn(
             f'left out benchmark {name!r}: {no_accuracy(metrics)}. {remedy}',
             stacklevel=3)
-    return {
-        name: benchmarks[name]
-        for name in benchmarks if name not in others
-    }
+    kept = dict(benchmarks)
+    for name in others:
+        kept.pop(name, None)
+    return kept
 
 
 def _check_percent(accuracies: AccuracyTable) -> None:

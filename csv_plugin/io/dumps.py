@@ -95,6 +95,7 @@ def read_dump(path: FilePath) -> TokenLossDump:
     with errors_name(path, 'token losses', _REMEDY):
         spans = TextSpans(starts, ends, n_tokens, n_bytes)
         digits = tuple(row.tobytes().hex() for row in hashes)
+        # Most models share their texts, and models of a series their tokens.
         texts = TextLosses(
             _shared(tuple(names)), _shared(digits), n_chars, _shared(spans),
             losses)
@@ -103,7 +104,7 @@ def read_dump(path: FilePath) -> TokenLossDump:
 
 @lru_cache(maxsize=16)
 def _shared(value: Any) -> Any:
-    """Return one object for equal values: most models share their texts."""
+    """Return one object for equal values."""
     return value
 
 
@@ -140,8 +141,8 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
     where = f'dump of {info.model!r}'
     for shard in shards:
         info = _shared_info(info, shard.info)
-    texts = TextLosses.concatenate(
-        [TextLosses.of(shard.texts) for shard in shards])
+    parts = [TextLosses.of(shard.texts) for shard in shards]
+    texts = TextLosses.concatenate(parts)
     place: dict[str, int] = {}
     for row, text_id in enumerate(texts.ids):
         first = place.setdefault(text_id, row)
@@ -188,10 +189,11 @@ def _same(texts: TextLosses, first: int, other: int) -> bool:
 
 def _info(where: FilePath, header: Mapping[str, Any]) -> DumpInfo:
     """Read how losses were made, and check the types of all fields."""
-    names = [field.name for field in fields(DumpInfo)]
-    types = {name: _TYPES.get(name, 'a text') for name in names}
+    types = {}
+    for field in fields(DumpInfo):
+        types[field.name] = _TYPES.get(field.name, 'a text')
     check_fields(where, 'the header', header, types, _REMEDY)
-    return DumpInfo(**{name: header[name] for name in names})
+    return DumpInfo(**{name: header[name] for name in types})
 
 
 def _packed(name: str, values: NDArray) -> NDArray[np.uint8]:
@@ -242,8 +244,8 @@ def _dtype(name: str) -> str:
 def _bytes_of(where: FilePath, arrays: Mapping[str, NDArray],
               name: str) -> NDArray:
     """Return an array of bytes, and refuse a file without it."""
-    if name not in arrays or arrays[name].dtype != np.uint8:
-        raise InputError(where, f'an array {name!r} of bytes',
-                         f'{arrays[name].dtype}' if name in arrays else 'none',
-                         _REMEDY)
-    return arrays[name]
+    array = arrays.get(name)
+    if array is None or array.dtype != np.uint8:
+        found = 'none' if array is None else f'{array.dtype}'
+        raise InputError(where, f'an array {name!r} of bytes', found, _REMEDY)
+    return array

@@ -40,9 +40,20 @@ def _is_count(name: str) -> bool:
     words = _words(name)
     if words[:1] in (['lr'], ['timer']) or words[:2] == ['learning', 'rate']:
         return True
-    pairs = {first + second for first, second in zip(words, words[1:])}
-    counts = _COUNTS.intersection(words) | (_COUNTS & pairs)
-    return bool(counts) and _COUNTS.union(_BESIDE).issuperset(words)
+    # Such as 'batch size', which is written as one word, too.
+    pairs = [first + second for first, second in zip(words, words[1:])]
+    if _COUNTS.isdisjoint(words) and _COUNTS.isdisjoint(pairs):
+        return False
+    return _COUNTS.union(_BESIDE).issuperset(words)
+
+
+def _counts(columns: Sequence[str]) -> dict[str, str]:
+    """Return columns whose names tell that they hold no measure, and why."""
+    found = {}
+    for name in columns:
+        if _is_count(name):
+            found[name] = 'counts or settings'
+    return found
 
 
 def no_losses(columns: Sequence[str],
@@ -53,9 +64,10 @@ def no_losses(columns: Sequence[str],
     columns tell by their names what they count, such as `step` or
     `train/lr`; others by their values.
     """
-    found = {name: 'counts or settings' for name in columns if _is_count(name)}
+    found = _counts(columns)
     for name, column in zip(columns, values.T):
-        is_score = is_accuracy(name) or _SCORES & {*_words(name)[-1:]}
+        last_word = _words(name)[-1:]
+        is_score = is_accuracy(name) or _SCORES.intersection(last_word)
         if is_score and (column <= 1).all():
             found[name] = 'accuracies'
     # Values of fewer models say nothing.
@@ -116,8 +128,9 @@ _REASONS = {
 
 def no_accuracies(columns: Sequence[str]) -> dict[str, str]:
     """Return why some columns cannot be accuracies, by name."""
-    found = {name: 'counts or settings' for name in columns if _is_count(name)}
+    found = _counts(columns)
     for name in columns:
-        if _MEASURES.intersection(_words(name)[-1:]):
+        last_word = _words(name)[-1:]
+        if _MEASURES.intersection(last_word):
             found[name] = 'no accuracies'
     return found

@@ -7,7 +7,7 @@ layout. A file may come from anyone, so types and shapes are checked, and all
 numbers that are taken as an index.
 """
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any, Union
 
 import numpy as np
@@ -310,14 +310,15 @@ def _check_range(name: str, values: NDArray, low: Union[float, NDArray],
 def _settings(path: FilePath, values: Mapping[str, Any]) -> Settings:
     """Read the settings of the fit, and check their types."""
     usual = Settings()
-    names = {field.name for field in fields(Settings)}
-    if set(values) != names:
+    names = list(vars(usual))
+    if set(values) != set(names):
         raise InputError('settings', f'{sorted(names)}', f'{sorted(values)}',
                          _REMEDY)
     kinds = dict.fromkeys(names, 'a number')
     kinds |= {'forms': 'a list', 'floors': 'a list', 'most_models': 'a count'}
     check_fields(path, 'the settings', values, kinds, _REMEDY)
-    numbers = {name: values[name] for name in names - {'forms', 'floors'}}
+    numbers = dict(values)
+    del numbers['forms'], numbers['floors']
     for name, value in numbers.items():
         # Logarithms may have any sign.
         if getattr(usual, name) > 0 and name != 'noise' and not value > 0:
@@ -358,8 +359,7 @@ def _tokens(where: FilePath, header: Mapping[str, Any],
         matrix = scipy.sparse.csc_array(
             (part['matrix.value'], tokens, pointers),
             shape=(n_tokens, n_units))
-        ids = tuple(text_id for text_id, _ in texts)
-        hashes = tuple(digest for _, digest in texts)
+        ids, hashes = zip(*texts)
         return TargetTokens(ids, hashes, spans, header['fingerprint']), matrix
 
 

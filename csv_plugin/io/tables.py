@@ -144,9 +144,9 @@ def _header(where: str, names: list[str], columns: Sequence[str]) -> list[str]:
         names.pop()
     for column in columns:
         if column not in names:
-            near = [n for n in names if same_look(n) == same_look(column)]
             remedy = ('Add it, and separate columns by commas, not by '
                       'semicolons or tabs.')
+            near = [n for n in names if same_look(n) == same_look(column)]
             if near:
                 remedy = f'Rename {near[0]!r}.'
             raise InputError(where, f'a column {column!r}',
@@ -238,9 +238,9 @@ def check_names_in(path: FilePath, kind: str, names: Collection[str],
     """Refuse a file with names, such as of models, that another is without."""
     missing = [name for name in names if name not in known]
     if missing:
+        listed = ', '.join(map(repr, missing))
         raise InputError(
-            path, f'{kind} of {os.fspath(other_path)}',
-            shortened(", ".join(map(repr, missing)), 300),
+            path, f'{kind} of {os.fspath(other_path)}', shortened(listed, 300),
             f'{did_you_mean(missing, known)}Add them there or remove them '
             'here.')
 
@@ -294,8 +294,8 @@ def write_csv(path: FilePath, header: Sequence[str],
         for row in chain([header], rows):
             cells = list(map(_cell, row))
             # Python before 3.13 quotes no carriage return by itself.
-            breaks = any('\r' in str(cell) for cell in cells)
-            writer = quoted if breaks else plain
+            has_return = '\r' in ''.join(map(str, cells))
+            writer = quoted if has_return else plain
             writer.writerow(cells)
 
 

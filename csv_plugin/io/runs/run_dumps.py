@@ -187,8 +187,11 @@ def _dumps_in(path: Path) -> list[DumpPlace]:
     if not path.is_dir():
         return [DumpPlace(path, path.name.removesuffix(_SUFFIX))]
     if (path / 'predictions').is_dir():
-        folders = (path / 'predictions').iterdir()
-        return [DumpPlace(path, f.name) for f in folders if f.is_dir()]
+        places = []
+        for folder in (path / 'predictions').iterdir():
+            if folder.is_dir():
+                places.append(DumpPlace(path, folder.name))
+        return places
     # Hidden files are still being written.
     files = path.glob(f'[!.]*{_SUFFIX}')
     return [DumpPlace(file, file.name.removesuffix(_SUFFIX)) for file in files]

@@ -52,8 +52,9 @@ def failure_of(work_dir: FilePath, model: str, dataset: str) -> str:
         note = folder / f'{dataset}{ERROR}'
         if note.is_file():
             return read_bytes(note).decode('utf-8', 'replace')
-        parts = (folder / f'{dataset}.json', folder / f'{dataset}_0.json')
-        if not any(part.exists() for part in parts):
+        whole = folder / f'{dataset}.json'
+        first_part = folder / f'{dataset}_0.json'
+        if not whole.exists() and not first_part.exists():
             return _logged_error(root, stage, f'{model}/{dataset}')
     return ''
 
