@@ -134,7 +134,8 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
             write_dump(file, scored)
             # A dump rounds losses: new ones must be as rounded as old ones.
             dump = read_dump(file)
-        losses.update({text.text_id: text for text in dump.texts})
+        for scored_text in dump.texts:
+            losses[scored_text.text_id] = scored_text
     return TokenLossDump(info, tuple(losses[text.text_id] for text in texts))
 
 

@@ -15,7 +15,7 @@ from csv_plugin.lm.engines.causal_lm import (body_states, context_length,
                                              evaluating, in_halves,
                                              input_device, prefix_token)
 from csv_plugin.lm.engines.protocol import check_finite
-from csv_plugin.lm.engines.windows import (Window, cut_windows,
+from csv_plugin.lm.engines.windows import (Window, by_window, cut_windows,
                                            default_max_tokens, group_batches,
                                            pad, target_rows)
 from csv_plugin.lm.tokens.tokenization import tokenize_all
@@ -49,8 +49,7 @@ def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
         for part, states in in_halves(model, batch, partial(_states, model)):
             if not result.size:
                 result = np.zeros((offsets[-1], states.shape[1]), np.float32)
-            bounds = np.cumsum([len(window.targets) for window in part])[:-1]
-            for window, rows in zip(part, np.split(states, bounds)):
+            for window, rows in zip(part, by_window(part, states)):
                 check_finite('hidden states', str(model.name_or_path),
                              texts[window.text], rows)
                 # The first row of the first window belongs to the prefix.

@@ -63,10 +63,12 @@ def from_surfaces(tokens: Sequence[str], added: Set[str],
 
 def _in_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
               length: int) -> bool:
-    return bool(
-        len(starts) and np.all(starts <= ends)
-        and np.all(np.diff(starts, prepend=0) >= 0)
-        and np.all(np.diff(ends, append=length) >= 0))
+    """Return whether ranges of characters rise, inside a text."""
+    if not len(starts) or np.any(starts > ends):
+        return False
+    starts_rise = np.all(np.diff(starts, prepend=0) >= 0)
+    ends_rise = np.all(np.diff(ends, append=length) >= 0)
+    return bool(starts_rise and ends_rise)
 
 
 def _overlaps(starts: NDArray[np.int64],
@@ -143,7 +145,7 @@ def _place(pieces: Sequence[str],
     `chars` are the characters of the text, folded. An empty piece covers the
     characters between its neighbours.
     """
-    lengths = [len(char) for char in chars]
+    lengths = list(map(len, chars))
     origin = np.repeat(np.arange(len(chars)), lengths)
     bounds = np.array([0, *accumulate(map(len, pieces))])
     after = np.append(0, origin + 1)
@@ -189,12 +191,17 @@ def _continues_character(char: str) -> bool:
 
 
 def _is_space(token: str) -> bool:
-    return any(_fold(reading, '').isspace() for reading in readings(token))
+    for reading in readings(token):
+        if _fold(reading, '').isspace():
+            return True
+    return False
 
 
 @functools.lru_cache(maxsize=1 << 18)
 def _same_letters(token: str, piece: str) -> bool:
     """Return whether a token has the letters and digits of a piece."""
     letters = _fold(piece, 'CZMPS')
-    folded = [_fold(reading, 'CZMPS') for reading in readings(token)]
-    return letters in folded
+    for reading in readings(token):
+        if _fold(reading, 'CZMPS') == letters:
+            return True
+    return False
