@@ -339,9 +339,11 @@ class _Quiet(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a line is shown."""
         line = record.getMessage()
-        is_unknown_loss = line.startswith('unknown inferencer: ') and any(
-            name in line for name in LOSS_INFERENCERS)
-        return not (is_unknown_loss or line.startswith('write '))
+        if line.startswith('unknown inferencer: '):
+            for name in LOSS_INFERENCERS:
+                if name in line:
+                    return False
+        return not line.startswith('write ')
 
 
 @contextmanager
