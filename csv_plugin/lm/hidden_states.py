@@ -34,15 +34,15 @@ def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
     """
     prefix, _ = prefix_token(tokenizer)
     limit = context_length(model)
-    tokenized = tokenize_all(tokenizer, texts)
-    lengths = [len(tokens.ids) for tokens in tokenized]
-    offsets = np.append(0, np.cumsum(lengths, dtype=np.int64))
     # Windows have states where a next token is predicted. A copy of the last
     # token is appended, so that the last token has a next one.
     windows: list[Window] = []
-    for index, tokens in enumerate(tokenized):
+    # Number of tokens before each text, and before the end.
+    offsets = [0]
+    for index, tokens in enumerate(tokenize_all(tokenizer, texts)):
         ids = np.append(tokens.ids, tokens.ids[-1:])
         windows += cut_windows(index, ids, prefix, limit)
+        offsets.append(offsets[-1] + len(tokens.ids))
     result = np.zeros((0, 0), np.float32)
     size = default_max_tokens(input_device(model))
     for batch in group_batches(windows, size):

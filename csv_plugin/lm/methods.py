@@ -70,10 +70,10 @@ def token_columns(table: LossTable, texts: TextSet, targets: TargetTokens,
     # A column of each token, which has a single 1.
     n_single = len(token_indices)
     places = token_indices, np.arange(n_single)
-    single = scipy.sparse.csc_array((np.ones(n_single), places),
-                                    shape=(len(table.scored), n_single))
-    matrix = scipy.sparse.csc_array(
-        scipy.sparse.hstack([of_texts.matrix, single]))
+    shape = len(table.scored), n_single
+    single = scipy.sparse.csc_array((np.ones(n_single), places), shape)
+    joined = scipy.sparse.hstack([of_texts.matrix, single])
+    matrix = scipy.sparse.csc_array(joined)
     uniform = np.append(of_texts.columns.uniform, np.zeros(n_single))
     columns = Columns(
         tuple(units), uniform, table.fingerprint, of_texts.columns.scored)
@@ -221,10 +221,11 @@ def train_paper(losses: ModelLosses,
     states = states_in_parts(*scoring_lm, losses.texts.texts)
     if settings is None:
         settings = HeadSettings()
+    groups = [families[name] for name in fitted]
+    table_of_watched = _table(targets, others) if watched else None
     training = train_paper_head(
-        _table(targets, losses), targets, states, accuracies,
-        [families[name] for name in fitted], validation, settings, progress,
-        _table(targets, others) if watched else None)
+        _table(targets, losses), targets, states, accuracies, groups,
+        validation, settings, progress, table_of_watched)
     return training._replace(predictor=_noted(training.predictor, losses))
 
 
