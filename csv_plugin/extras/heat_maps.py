@@ -79,7 +79,7 @@ def strongest_maps(predictor: Predictor,
             'texts', 'the validation set of the predictor, '
             f'{predictor.columns.fingerprint}', texts.fingerprint,
             'Give the file that the predictor was trained on.')
-    first_tokens = np.cumsum([len(spans) for spans in targets.spans])[:-1]
+    first_tokens = np.cumsum(targets.spans.n_tokens)[:-1]
     by_text = np.split(weights, first_tokens)
     rows = list(zip(texts, targets.spans, by_text))
     # Stable: equal texts keep their order.

@@ -75,14 +75,15 @@ def read_every_eval_ever(
     by_model = _by('name', cells)
 
     def of_one_model(model: str) -> list[Cell]:
-        check_weights(measured for _, measured in by_model[model])
+        _, records = zip(*by_model[model])
+        check_weights(records)
         return by_model[model]
 
     models = usable(of_one_model, by_model, 'model', left_out)
     by_task = _by('task', chain.from_iterable(models.values()))
     columns = usable(lambda name: _column(name, by_task[name], left_out),
                      sorted(by_task), 'evaluation', left_out)
-    where = ', '.join(str(path) for path in paths)
+    where = ', '.join(map(str, paths))
     for pattern in benchmarks:
         if not any(fnmatchcase(name, pattern) for name in columns):
             raise InputError(where, f'accuracies on {pattern}', left_out.text,

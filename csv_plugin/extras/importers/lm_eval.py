@@ -70,7 +70,8 @@ def write_lm_eval_task(folder: FilePath, texts: TextSet) -> str:
     name = _task_name(texts)
     path = root / f'{name}.jsonl'
     lines = [_line(_PROBE, '')]
-    lines += [_line(text.text_id, text.text) for text in texts]
+    for text in texts:
+        lines.append(_line(text.text_id, text.text))
     task = _TASK.format(
         name=name,
         n_texts=len(texts),

@@ -69,7 +69,7 @@ class Run:
             return '0.4'
         for task in self.tasks:
             # With a filter behind the metric.
-            if any(',' in key for key in self.results[task]):
+            if ',' in ''.join(self.results[task]):
                 return '0.4'
         return '0.3'
 
@@ -125,11 +125,13 @@ class Run:
 
     def _prompt(self, *fields: str) -> Optional[str]:
         """The first field that is not empty; 'none' if all are."""
-        stated = [field for field in fields if field in self.content]
-        for field in stated:
-            if self.content[field]:
+        found = None
+        for field in fields:
+            if self.content.get(field):
                 return str(self.content[field])
-        return 'none' if stated else None
+            if field in self.content:
+                found = 'none'
+        return found
 
     @cached_property
     def _weights(self) -> dict[str, Any]:
@@ -271,12 +273,14 @@ def run_of(runs: Iterable[Run], name: str, task: str,
             found.append((run, run.measured(name, task)))
     # The sort is stable, and the newest is the last.
     found = sorted(found[::-1], key=lambda pair: _cut(pair[1]))
-    whole = []
+    records = []
+    n_whole = 0
     for _, record in found:
+        records.append(record)
         if not _cut(record):
-            whole.append(record)
+            n_whole += 1
     # Whole runs come first; without any, all runs are alike.
-    alike = whole or [record for _, record in found]
+    alike = records[:n_whole] or records
     check_weights(alike)
     for place, (run, _) in enumerate(found[1:], start=1):
         if place < len(alike):

@@ -60,8 +60,8 @@ def run_page(work_dir: FilePath,
     for source in sources:
         source.predictor.check_tokens(f'predictor {source.label!r}')
     # Before the dumps, which take long: texts may be of another predictor.
-    heat_maps = heat_sections(sources[0].predictor,
-                              read_texts(texts) if texts else None)
+    text_set = read_texts(texts) if texts else None
+    heat_maps = heat_sections(sources[0].predictor, text_set)
     board, columns = _leaderboard(work_dir, sources, progress)
     return page_of(
         Path(work_dir).resolve().name, board, sources, columns, heat_maps,
@@ -77,15 +77,19 @@ def page_of(title: str, board: Leaderboard, sources: Sequence[PredictorFile],
     `columns` are what the first predictor of `sources` predicts from, and
     `families` those of the models, where known.
     """
+    pictures = _pictures(board, sources[0], columns, families)
     return Page(title, board, outliers(board.predictions), sources, heat_maps,
-                families, _pictures(board, sources[0], columns, families))
+                families, pictures)
 
 
 def _leaderboard(work_dir: FilePath, sources: Sequence[PredictorFile],
                  progress: Progress) -> tuple[Leaderboard, ModelColumns]:
     """Return the leaderboard of a run, and columns of the first predictor."""
-    predictors = {source.label: source.predictor for source in sources}
-    paths = {source.label: source.path for source in sources}
+    predictors = {}
+    paths = {}
+    for source in sources:
+        predictors[source.label] = source.predictor
+        paths[source.label] = source.path
     benchmarks = predictable_benchmarks(predictors)
     real, other_metrics = read_run_accuracies(work_dir, benchmarks)
     path = newest_summary(work_dir, LEADERBOARD)

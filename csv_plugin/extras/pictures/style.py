@@ -210,11 +210,12 @@ def handle(label: str, **settings: Any) -> Line2D:
 
 def pad(*values: NDArray) -> tuple[float, float]:
     """Return limits of an axis with room around all finite values."""
-    numbers = np.concatenate([np.ravel(v) for v in values])
+    numbers = np.concatenate(list(map(np.ravel, values)))
     numbers = numbers[np.isfinite(numbers)]
     if not len(numbers):
         return 0.0, 1.0
-    low, high = float(numbers.min()), float(numbers.max())
+    low = float(numbers.min())
+    high = float(numbers.max())
     room = 0.06 * (high - low) or 0.05 * abs(low) or 0.05
     return low - room, high + room
 

@@ -53,7 +53,7 @@ SOURCES = {
 
 #: The 550 texts of the paper (section 4.1). CMMLU is taken rather than C-Eval
 #: because its test split has answers.
-PAPER_RECIPE = tuple(s for s in SOURCES.values() if s.name != 'ceval')
+PAPER_RECIPE = tuple(SOURCES[name] for name in SOURCES if name != 'ceval')
 
 
 def recipe_of_samples(
