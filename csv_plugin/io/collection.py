@@ -264,7 +264,10 @@ def _scores_of_runs(
     The latter are those of benchmarks that have no accuracy in any run.
     """
     # A run of other models may have been given up before its summary.
-    finished = [run for run in runs if newest_summary(run, SUMMARY)]
+    finished = []
+    for run in runs:
+        if newest_summary(run, SUMMARY):
+            finished.append(run)
     found: dict[str, dict[str, float]] = {}
     others: dict[str, str] = {}
     for run in finished or runs:

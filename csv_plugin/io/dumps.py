@@ -183,8 +183,9 @@ def _same(texts: TextLosses, first: int, other: int) -> bool:
     two = texts[other]
     if one.sha256 != two.sha256 or one.n_chars != two.n_chars:
         return False
-    return one.spans == two.spans and np.array_equal(
-        one.losses, two.losses, equal_nan=True)
+    if one.spans != two.spans:
+        return False
+    return np.array_equal(one.losses, two.losses, equal_nan=True)
 
 
 def _info(where: FilePath, header: Mapping[str, Any]) -> DumpInfo:
@@ -207,31 +208,35 @@ def _packed(name: str, values: NDArray) -> NDArray[np.uint8]:
                          f'{values[beyond[0]]}',
                          'Shorten the text, or score it in higher precision.')
     if name in _SPANS:
+        # Differences are small, so they compress better.
         values = np.diff(values, prepend=0)
     if name == _LOSSES:
         # NaN has many bit patterns, which all mean the same.
         values = np.where(np.isnan(values), np.nan, values)
-    planes = values.astype(_dtype(name)).view(np.uint8).reshape(-1, 4).T
-    return np.frombuffer(zlib.compress(planes.tobytes()), np.uint8)
+    # All first bytes of the numbers, then all second bytes, and so on.
+    by_number = values.astype(_dtype(name)).view(np.uint8).reshape(-1, 4)
+    compressed = zlib.compress(by_number.T.tobytes())
+    return np.frombuffer(compressed, np.uint8)
 
 
 def _unpacked(where: FilePath, arrays: Mapping[str, NDArray], name: str,
               count: int) -> NDArray:
     """Decompress a column of `_packed` that has so many numbers."""
+    packed = _bytes_of(where, arrays, name).tobytes()
     inflater = zlib.decompressobj()
     size = 4 * count
     try:
         # A little file may stand for gigabytes: no more is unpacked.
-        data = inflater.decompress(
-            _bytes_of(where, arrays, name).tobytes(), size + 1)
+        data = inflater.decompress(packed, size + 1)
     except (zlib.error, OverflowError) as error:
         raise InputError(f'{where}, {name!r}', 'a compressed column',
                          f'the error {str(error)!r}', _REMEDY) from error
     if len(data) != size or not inflater.eof:
         raise InputError(f'{where}, {name!r}', f'{count} numbers', 'others',
                          _REMEDY)
-    planes = np.frombuffer(data, np.uint8).reshape(4, count)
-    values = np.ascontiguousarray(planes.T).view(_dtype(name))[:, 0]
+    by_byte = np.frombuffer(data, np.uint8).reshape(4, count)
+    by_number = np.ascontiguousarray(by_byte.T)
+    values = by_number.view(_dtype(name))[:, 0]
     if name in _SPANS:
         return np.cumsum(values, dtype=np.int64)
     return values if name == _LOSSES else values.astype(np.int64)

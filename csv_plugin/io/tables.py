@@ -51,9 +51,11 @@ def decimal(text: str) -> float:
     >>> decimal('-2.5e1'), decimal('1_000'), decimal('25%')
     (-25.0, nan, nan)
     """
+    # Python would also take 1_000 and digits of other scripts.
+    if not text.isascii() or '_' in text:
+        return math.nan
     try:
-        # Python would also take 1_000 and digits of other scripts.
-        return float(text) if text.isascii() and '_' not in text else math.nan
+        return float(text)
     except ValueError:
         return math.nan
 

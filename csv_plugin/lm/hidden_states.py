@@ -20,7 +20,8 @@ from csv_plugin.lm.engines.windows import (Window, by_window, cut_windows,
                                            pad, target_rows)
 from csv_plugin.lm.tokens.tokenization import tokenize_all
 
-#: Texts whose states are computed together.
+#: Texts whose states are computed together, in fp32. They are kept in the
+#: type of the model, so that half precision halves the memory of all others.
 PART = 50
 
 

@@ -22,7 +22,8 @@ from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.report.leaderboards import Leaderboard, mean_cells, rank_cells
 from csv_plugin.report.study_tables import FIT_HEADER, FIT_LEGEND, fit_cells
 
-#: Steps of colour between no weight and full weight.
+#: Steps of colour between no weight and full weight, one class of the style
+#: each.
 N_LEVELS = 8
 
 

@@ -32,7 +32,7 @@ MARKERS = ('o', 's', '^', 'D', 'v', 'P', 'X', 'p', '*')
 LINES = ('-', '--', '-.')
 #: Of diagonals, chance levels, borders and all else that is not data.
 GREY = '#767676'
-#: Most panels side by side.
+#: Most panels side by side: more would be too small on a printed page.
 ABREAST = 4
 #: Fonts that are taken where they are installed, for characters that the
 #: first one, which comes with matplotlib, does not have.

@@ -10,7 +10,7 @@ from csv_plugin.io.files import FilePath, read_bytes, write_text
 
 #: End of the names of notes of errors, which stand for missing results.
 ERROR = '.error.txt'
-#: Most characters of an error that is quoted.
+#: Most characters of an error that is quoted: some three lines of a screen.
 _LONGEST = 300
 #: The last line of a traceback in a log of OpenCompass.
 _EXCEPTION = re.compile(r'^[A-Za-z_][\w.]*(?:Error|Exception|Exit)\b.*$', re.M)

@@ -57,19 +57,21 @@ def read_run_accuracies(work_dir: FilePath,
     for end in ENDS:
         ends.update(name + end for name in names)
     models = [name for name in names if name not in ends]
-    found = RunAccuracies({model: {} for model in models}, {})
+    by_model: dict[str, dict[str, float]] = {model: {} for model in models}
+    found = RunAccuracies(by_model, {})
     for name in benchmarks:
-        # A benchmark that was not run has a row, but no metric.
         rows_of = []
         for row in rows:
-            if row[0] == name and row[2] != '-' and row[3] != PREDICTED_MODE:
+            dataset, _, metric, mode = row[:len(_COLUMNS)]
+            # A benchmark that was not run has a row, but no metric.
+            if dataset == name and metric != '-' and mode != PREDICTED_MODE:
                 rows_of.append(row)
         row, other_metrics = _accuracies_in(path, rows_of)
         if other_metrics:
             found.other_metrics[name] = other_metrics
         for model, cell in zip(models, row[len(_COLUMNS):]):
             if cell not in ('', '-', 'nan'):
-                found.by_model[model][name] = _fraction(str(path), name, cell)
+                by_model[model][name] = _fraction(str(path), name, cell)
     return found
 
 
