@@ -169,7 +169,10 @@ def collect(texts: TextSet,
     run_on = accuracies.benchmarks_run
     missing = [name for name in benchmarks if name not in run_on]
     if missing:
-        similar = did_you_mean(missing, set().union(*found.values()))
+        run_names: set[str] = set()
+        for of_model in found.values():
+            run_names.update(of_model)
+        similar = did_you_mean(missing, run_names)
         remedy = (f'{similar}Run the benchmarks, correct their names, or '
                   'leave them out.')
         if where == _RUNS:

@@ -56,7 +56,9 @@ def _text(where: str, record: Any) -> Text:
         record = {'source': '', 'answer': None} | record
     check_fields(where, 'the line', record, _FIELDS, _REMEDY)
     answer = record['answer']
-    is_pair = isinstance(answer, list) and [*map(type, answer)] == [int, int]
+    is_pair = False
+    if isinstance(answer, list):
+        is_pair = list(map(type, answer)) == [int, int]
     if answer is not None and not is_pair:
         raise InputError(
             where, "two whole numbers as 'answer'",

@@ -154,7 +154,8 @@ def _check_template(gold: str, column: str, templates: Mapping[str, str],
 def _common_start(texts: Iterable[str]) -> str:
     """Return the common start of texts, without an ASCII word that it ends in.
     """
-    return re.sub('[A-Za-z0-9]+$', '', os.path.commonprefix(list(texts)))
+    start = os.path.commonprefix(list(texts))
+    return re.sub('[A-Za-z0-9]+$', '', start)
 
 
 def _by_reference(model: Any, template: Any, item: Mapping[str, Any],

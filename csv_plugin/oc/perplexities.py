@@ -61,6 +61,7 @@ class BatchedBaseModel(HuggingFaceBaseModel):
         for text, ids in enumerate(rows):
             first = mask_length[text] if mask_length is not None else 0
             counted = ids != self.tokenizer.pad_token_id
-            total = losses[text][first:][counted[first:]].sum()
+            behind = losses[text][first:]
+            total = behind[counted[first:]].sum()
             means[text] = total / (counted.sum() - first)
         return means

@@ -236,8 +236,9 @@ def _missing(names: Mapping[str, Name], present: Collection[str]) -> list[str]:
 def _one_typing_error(first: str, second: str) -> bool:
     """Return whether a character was changed, added, left out or swapped."""
     shortest, longest = sorted([len(first), len(second)])
-    same = len(os.path.commonprefix([first, second])) + len(
-        os.path.commonprefix([first[::-1], second[::-1]]))
+    same_start = os.path.commonprefix([first, second])
+    same_end = os.path.commonprefix([first[::-1], second[::-1]])
+    same = len(same_start) + len(same_end)
     swapped = same == longest - 2 and sorted(first) == sorted(second)
     # Beginning and end may overlap.
     return swapped or min(same, shortest) >= longest - 1
@@ -247,7 +248,8 @@ def _one_typing_error(first: str, second: str) -> bool:
 def _known_names() -> frozenset[str]:
     """Return the benchmarks that this package and OpenCompass know."""
     folders = Path(opencompass.__file__).with_name('configs') / 'datasets'
-    return frozenset(map(_plain, [*known_benchmarks(), *os.listdir(folders)]))
+    names = [*known_benchmarks(), *os.listdir(folders)]
+    return frozenset(map(_plain, names))
 
 
 def _plain(name: str) -> str:

@@ -32,7 +32,9 @@ def accuracy_table(where: str, models: Optional[Sequence[str]],
     """
     found: dict[str, dict[str, Cell]] = {}
     for cell in cells:
-        found.setdefault(cell[1].task, {})[cell[1].name] = cell
+        _, record = cell
+        of_task = found.setdefault(record.task, {})
+        of_task[record.name] = cell
     if not found:
         raise InputError(
             where, f'accuracies on {", ".join(patterns) or "a benchmark"}',

@@ -93,9 +93,11 @@ def read_every_eval_ever(
 
 
 def _by(owner: str, cells: Iterable[Cell]) -> dict[str, list[Cell]]:
+    """Group cells by a field of their records."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
-        groups.setdefault(getattr(cell[1], owner), []).append(cell)
+        _, record = cell
+        groups.setdefault(getattr(record, owner), []).append(cell)
     return groups
 
 
@@ -250,7 +252,8 @@ def _accuracy(name: str) -> str:
     """The accuracy that a name or a description is about, or ''."""
     words = name.lower().replace('_', ' ')
     # An id may begin with the name of its leaderboard.
-    found = _ACCURACY.match(words) or _ACCURACY.match(words.rpartition('.')[2])
+    last_part = words.rpartition('.')[2]
+    found = _ACCURACY.match(words) or _ACCURACY.match(last_part)
     if not found or is_no_accuracy(found[0]):
         return ''
     return found[1] + _SAME.get(found[2], found[2])

@@ -352,8 +352,13 @@ def quantization(args: Mapping[str, str]) -> Optional[str]:
 
 
 def _total(numbers: Iterable[Any]) -> Optional[int]:
-    known = [*numbers]
-    return int(sum(known)) if all(map(is_number, known)) else None
+    """Return the sum of numbers; None if one is missing."""
+    total = 0.0
+    for number in numbers:
+        if not is_number(number):
+            return None
+        total += number
+    return int(total)
 
 
 def _joined(values: Iterable[Optional[str]]) -> Optional[str]:

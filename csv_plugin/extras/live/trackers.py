@@ -46,7 +46,9 @@ def curves_of(triage: Triage,
 
 def _ends_of(table: Predictions) -> NDArray[np.float64]:
     """Accuracies of one model and the ends of their intervals, `(3, B)`."""
-    return np.array([table.values, table.low, table.high])[:, 0, :, 0]
+    numbers = np.array([table.values, table.low, table.high])
+    # Of the only model, by the only method.
+    return numbers[:, 0, :, 0]
 
 
 def _points(kind: str, benchmarks: Sequence[str],

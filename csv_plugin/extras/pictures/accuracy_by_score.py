@@ -137,8 +137,10 @@ def _draw_points(axes: Axes, points: CapabilityPoints,
     if not drawn.any():
         show_empty(axes)
         return
-    x, y = points.exponents, 100 * points.accuracies
-    axes.axhline(100 * points.chance, zorder=1, **_CHANCE)
+    x = points.exponents
+    y = 100 * points.accuracies
+    chance = 100 * points.chance
+    axes.axhline(chance, zorder=1, **_CHANCE)
     for name, ends in _curve_ends(points).items():
         exponents = np.linspace(*ends, 400)
         accuracies = accuracy_of(exponents, np.array(points.floor))
@@ -154,9 +156,8 @@ def _draw_points(axes: Axes, points: CapabilityPoints,
                     y[chosen],
                     label=one_line(family),
                     **_marker(look[family], fitted))
-    low, high = pad(x[drawn])
-    axes.set_xlim(low, high)
-    axes.set_ylim(*pad(y[drawn], np.array([100 * points.chance])))
+    axes.set_xlim(*pad(x[drawn]))
+    axes.set_ylim(*pad(y[drawn], np.array([chance])))
 
 
 def _curve_ends(points: CapabilityPoints) -> dict[str, tuple[float, float]]:

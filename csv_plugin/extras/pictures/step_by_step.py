@@ -60,7 +60,8 @@ def _draw_models(axes: Axes, steps: TrainingSteps, step: int, b: int,
     """Draw the models of one step, and the curve that was fitted to them."""
     scores = steps.scores[step, :, b]
     accuracies = steps.accuracies[:, b]
-    of_model = np.array([families[model] for model in steps.models], object)
+    family_names = [families[model] for model in steps.models]
+    of_model = np.array(family_names, object)
     fitted = steps.splits == TRAINING
     for family in dict.fromkeys(of_model):
         for is_fitted in (True, False):
@@ -72,9 +73,11 @@ def _draw_models(axes: Axes, steps: TrainingSteps, step: int, b: int,
                     label=one_line(family),
                     **_marker(look[family], is_fitted))
     # Scores are sums of losses with weights above 0.
-    low, high = np.exp(pad(np.log(scores[~np.isnan(accuracies)])))
+    drawn = scores[~np.isnan(accuracies)]
+    low, high = np.exp(pad(np.log(drawn)))
     grid = np.geomspace(low, high, 200)
-    axes.plot(grid, 100 * steps.curve[step, b].accuracies(grid), **_CURVE)
+    on_curve = steps.curve[step, b].accuracies(grid)
+    axes.plot(grid, 100 * on_curve, **_CURVE)
     axes.set(xscale='log', xlim=(high, low), ylim=pad(100 * accuracies))
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=4))
     axes.xaxis.set_major_formatter('{x:g}')

@@ -208,7 +208,8 @@ def _split(template: Any, columns: Sequence[str],
     for mark in ('\n\n', ice_token):
         if mark and mark in before:
             start = max(start, before.rindex(mark) + len(mark))
-    return '\n'.join([*messages[:n_before], item[:start]]), item[start:]
+    head = '\n'.join([*messages[:n_before], item[:start]])
+    return head, item[start:]
 
 
 def _messages(template: Any) -> list[str]:

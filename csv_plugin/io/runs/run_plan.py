@@ -138,8 +138,9 @@ def _abbr(entry: Mapping[str, Any], is_model: bool = False) -> str:
     if 'abbr' in entry:
         abbr = entry['abbr']
     elif is_model:
-        path = os.path.realpath(entry['path']).split('/')[-2:]
-        abbr = '_'.join([entry['type'], *path]).replace('/', '_')
+        parents = os.path.realpath(entry['path']).split('/')
+        names = [entry['type'], *parents[-2:]]
+        abbr = '_'.join(names).replace('/', '_')
     else:
         names = [entry['path']]
         if 'name' in entry:

@@ -58,16 +58,18 @@ def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
     if length < n_inputs and context < 2:
         raise InputError('context', 'room for 2 tokens or more', str(context),
                          "Leave it out for the model's own context.")
-    windows = [Window(text, row[:length], row[1:length + 1], 1 - len(lead))]
-    room = length - len(lead)
+    n_lead = len(lead)
+    targets = row[1:]
+    first = Window(text, row[:length], targets[:length], 1 - n_lead)
+    windows = [first]
+    room = length - n_lead
     start = length
     stride = window_stride(context)
     while start < n_inputs:
         end = min(start + stride, n_inputs)
         inputs = np.append(lead, row[end - room:end])
         windows.append(
-            Window(text, inputs, row[start + 1:end + 1],
-                   start + 1 - len(lead)))
+            Window(text, inputs, targets[start:end], start + 1 - n_lead))
         start = end
     return windows
 

@@ -171,8 +171,9 @@ def _curves(accuracies: AccuracyTable, heads: TrainedHeads,
     for b, name in enumerate(accuracies.benchmarks):
         if name in heads.benchmarks:
             place = heads.benchmarks.index(name)
-            parts.append((heads.curve.alpha[place], heads.curve.beta[place],
-                          heads.curve.floor[place]))
+            curve = heads.curve
+            parts.append(
+                (curve.alpha[place], curve.beta[place], curve.floor[place]))
         else:
             known = accuracies.values[train, b]
             known = known[~np.isnan(known)]
@@ -186,7 +187,8 @@ def _columns(table: LossTable, states: Tensor,
              heads: TrainedHeads) -> TokenColumns:
     """The loss, then the capability scores of the heads, per character."""
     weights = heads.head.weights(states).double().numpy()
-    matrix = np.hstack([np.ones((len(states), 1)), weights])
+    of_loss = np.ones((len(states), 1))
+    matrix = np.hstack([of_loss, weights])
     matrix /= table.n_chars.sum()
     matrix[~table.scored] = 0
     units = ['loss']
