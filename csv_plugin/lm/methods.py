@@ -104,9 +104,9 @@ def check_validation(validation: Sequence[str], models: Sequence[str]) -> None:
 
 def method_names() -> tuple[str, ...]:
     """Return the names of all methods of `fit`, the default one first."""
-    declared = list(plugin_names(METHODS))
-    declared.remove(ONE_MODEL)
-    return (ONE_MODEL, *declared, PAPER)
+    declared = plugin_names(METHODS)
+    rest = [name for name in declared if name != ONE_MODEL]
+    return (ONE_MODEL, *rest, PAPER)
 
 
 def fit(losses: Union[ModelLosses, FeatureTable],
