@@ -247,11 +247,16 @@ def check_names_in(path: FilePath, kind: str, names: Collection[str],
             'here.')
 
 
+def _splits_of(models: Sequence[str], info: Mapping[str,
+                                                    ModelInfo]) -> set[str]:
+    return {info[model].split for model in models}
+
+
 def models_in(splits: Sequence[str], models: Sequence[str],
               info: Mapping[str, ModelInfo]) -> tuple[str, ...]:
     """Return the models that are in one of the splits, in their order."""
     check_list('splits', splits)
-    present = {info[model].split for model in models} - {''}
+    present = _splits_of(models, info) - {''}
     for split in splits:
         if split not in present:
             also = " (or 'val')" if split == split_name('val') else ''
@@ -271,7 +276,7 @@ def models_to_fit(
     predicted: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """Return models of splits, by default all but 'test' and `predicted`."""
-    present = {info[model].split for model in models}
+    present = _splits_of(models, info)
     rest = sorted(present - {'', 'test', *predicted})
     if not (splits or rest) and 'train' in predicted:
         raise InputError(
