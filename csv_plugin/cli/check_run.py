@@ -37,12 +37,21 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _counts(model: str, names: list[str], gaps: list[Gap]) -> list[str]:
+    """Return how many of a model's accuracies and losses there are."""
+    # The first number is of benchmarks, the second one of texts.
+    planned = [0, 0]
+    missing = [0, 0]
+    for name in names:
+        planned[is_texts(name)] += 1
+    for gap in gaps:
+        if gap.model == model:
+            missing[is_texts(gap.dataset)] += 1
     cells = []
-    for texts in (False, True):
-        planned = sum(is_texts(name) == texts for name in names)
-        missing = sum(gap.model == model and is_texts(gap.dataset) == texts
-                      for gap in gaps)
-        cells.append(f'{planned - missing} of {planned}' if planned else '-')
+    for n_planned, n_missing in zip(planned, missing):
+        cell = '-'
+        if n_planned:
+            cell = f'{n_planned - n_missing} of {n_planned}'
+        cells.append(cell)
     return cells
 
 

@@ -170,11 +170,17 @@ def _accuracies(
             'with --against.')
     table = scores_alone(*read_accuracy_columns(path))
     if predictor:
-        known = {p.benchmark: p.n_items for p in predictor.benchmarks}
-        n_items = [known.get(name, 0) for name in table.benchmarks]
-        main = predictor.main
-        others = tuple(n for n in table.benchmarks if n not in main)
-        table = replace(table, n_items=np.array(n_items), outside_means=others)
+        n_items = []
+        others = []
+        for name in table.benchmarks:
+            known = 0
+            if name in predictor.names:
+                known = predictor.benchmark(name).n_items
+            n_items.append(known)
+            if name not in predictor.main:
+                others.append(name)
+        table = replace(
+            table, n_items=np.array(n_items), outside_means=tuple(others))
     rows = []
     for side in sides:
         models = [_model_of(place, table.models) for place in side]

@@ -80,9 +80,10 @@ def _choose_models(
         settings: Optional[HeadSettings]) -> tuple[Sequence[str], list[str]]:
     """Return training models, and models that choose the step."""
     models = models_to_fit(splits, tuple(info), info)
-    validation = [
-        model for model in models if info[model].split == 'validation'
-    ]
+    validation = []
+    for model in models:
+        if info[model].split == 'validation':
+            validation.append(model)
     if settings:
         check_validation(validation, models)
     return models, validation

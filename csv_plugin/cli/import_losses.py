@@ -148,8 +148,10 @@ def _write_tables(out: Path, features: Optional[FeatureTable],
     with file_set(out, *earlier):
         if features:
             units = features.columns.units
-            pairs = zip(features.models, features.values.tolist())
-            rows = [(model, *values) for model, values in pairs]
+            rows = []
+            for model, values in zip(features.models,
+                                     features.values.tolist()):
+                rows.append((model, *values))
             write_csv(out / 'losses.csv', ('model', *units), rows)
             counts.append(counted(len(units), 'unit'))
         if accuracies:

@@ -1,9 +1,10 @@
 """Options: their types, and those that several verbs have."""
 import argparse
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any, Optional
 
 from csv_plugin.core.conventions import InputError
@@ -195,5 +196,18 @@ def models_of(args: argparse.Namespace,
 
 def bar(label: str) -> Progress:
     """Return a bar that shows the progress of a loop of some seconds."""
-    from tqdm import tqdm
-    return partial(tqdm, desc=label, delay=2)
+    return partial(_items_with_bar, label)
+
+
+def _items_with_bar(label: str, items: Sequence[Any]) -> Iterator[Any]:
+    """Yield the items, and show a bar if they take more than two seconds.
+
+    Loading tqdm takes as long as reading a dozen dumps.
+    """
+    end_without_bar = monotonic() + 2
+    remaining = iter(items)
+    for n_done, item in enumerate(remaining, 1):
+        yield item
+        if monotonic() > end_without_bar and n_done < len(items):
+            from tqdm import tqdm
+            yield from tqdm(remaining, label, total=len(items), initial=n_done)

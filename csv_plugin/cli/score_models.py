@@ -137,8 +137,11 @@ def run(args: argparse.Namespace) -> None:
     _check_engine(args, len(models))
     if args.tokenizer is None and not args.revisions:
         # Before the first model, as scoring takes long.
-        check_tokenizers(models[name] for name in models
-                         if not (args.out / f'{name}.safetensors').exists())
+        missing = []
+        for name, model in models.items():
+            if not (args.out / f'{name}.safetensors').exists():
+                missing.append(model)
+        check_tokenizers(missing)
     texts = _items(args) if args.requests else read_texts(args.texts)
     failed: list[str] = []
     for name, model in models.items():

@@ -26,7 +26,6 @@ from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import linkage
 
 from csv_plugin.core.settings import Settings
 
@@ -273,6 +272,10 @@ def clusters(rows: NDArray) -> list[list[int]]:
 
     Members are indices of rows. The cluster of all rows is the first.
     """
+    # Loading it takes a tenth of a prediction's time, and units with sources
+    # are not clustered.
+    from scipy.cluster.hierarchy import linkage
+
     # First come clusters of one row; `linkage` counts those that it joins on.
     members = [[row] for row in range(len(rows))]
     for first, second, *_ in linkage(rows, 'ward').astype(int):

@@ -24,11 +24,14 @@ from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores
 KEY = 'CSV_PLUGIN_API_KEY'
 #: And with the file of certificates of private authorities, as for requests.
 CERTIFICATES = 'REQUESTS_CA_BUNDLE'
-#: Seconds to wait for the connection, and for the next bytes.
+#: Seconds to wait for the connection, and for the next bytes: a prompt in a
+#: queue may get no byte for minutes.
 TIMEOUT = 10, 600
-#: Seconds until an answer begins, and from there to its end.
+#: Seconds until an answer begins, and from there to its end. An answer that
+#: comes byte by byte never meets the limit for the next bytes.
 PATIENCE = 900, 120
-#: Most bytes of an answer, unpacked. A token takes about 100 of them.
+#: Most bytes of an answer, unpacked, so that no answer fills the memory. A
+#: token takes about 100 of them: there is room for a million.
 LARGEST = 2**27
 _PATH = '/v1/completions'
 #: A request that meets a busy or restarting server is sent again so often:

@@ -32,7 +32,8 @@ class HeatMap:
     pieces: list[Piece]
 
     def _repr_html_(self) -> str:
-        full = full_weight(np.array([piece.weight for piece in self.pieces]))
+        weights = [piece.weight for piece in self.pieces]
+        full = full_weight(np.array(weights))
         words = ''.join(_coloured(piece, full) for piece in self.pieces)
         # Jupyter reads no formulas in these classes.
         return ('<div class="tex2jax_ignore mathjax_ignore">'
@@ -48,9 +49,8 @@ def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
     without a weight. Weights are one per token, NaN if it was not counted.
     """
     data = utf8_bytes(text.text)
-    cuts = np.intersect1d(
-        np.concatenate([spans.starts, spans.ends, [0, len(data)]]),
-        char_bounds(text.text))
+    edges = np.concatenate([spans.starts, spans.ends, [0, len(data)]])
+    cuts = np.intersect1d(edges, char_bounds(text.text))
     # That of the token which each byte belongs to, NaN in gaps.
     by_byte = np.full(spans.n_bytes, np.nan)
     for start, end, weight in zip(spans.starts, spans.ends, weights):
@@ -79,8 +79,9 @@ def strongest_maps(predictor: Predictor,
             'texts', 'the validation set of the predictor, '
             f'{predictor.columns.fingerprint}', texts.fingerprint,
             'Give the file that the predictor was trained on.')
-    edges = np.cumsum([len(spans) for spans in targets.spans])[:-1]
-    rows = list(zip(texts, targets.spans, np.split(weights, edges)))
+    first_tokens = np.cumsum(targets.spans.n_tokens)[:-1]
+    by_text = np.split(weights, first_tokens)
+    rows = list(zip(texts, targets.spans, by_text))
     # Stable: equal texts keep their order.
     rows.sort(key=lambda row: -_counted(row[2], np.std, 0.0))
     maps = []

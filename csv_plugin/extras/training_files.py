@@ -67,12 +67,16 @@ def write_training(out: Path,
 def _write_steps(path: Path, steps: TrainingSteps) -> None:
     """Write the mean squared errors of every step, squared fractions."""
     header = ['benchmark', 'step']
-    header += [f'mse_{name}' for name in SPLITS]
+    errors = []
+    for split in SPLITS:
+        header.append(f'mse_{split}')
+        errors.append(steps.mse(split))
     # Of splits, steps and benchmarks.
-    errors = np.array([steps.mse(split) for split in SPLITS])
+    by_step = np.array(errors)
     rows = []
     for b, benchmark in enumerate(steps.benchmarks):
         for step in range(len(steps.scores)):
+            # A benchmark that has stopped has no curve.
             if not np.isnan(steps.curve.alpha[step, b]):
-                rows.append((benchmark, step, *errors[:, step, b]))
+                rows.append((benchmark, step, *by_step[:, step, b]))
     write_csv(path, header, rows)

@@ -73,7 +73,7 @@ class Collection:
         ]
         for name in self.accuracies.benchmarks:
             gaps = np.isnan(self.accuracies.column(name))
-            missing = [*compress(models, gaps)]
+            missing = list(compress(models, gaps))
             n_run = len(models) - len(missing)
             n_fitted = len({*fitted}.difference(missing))
             if not n_fitted:
@@ -95,8 +95,10 @@ class Collection:
                 write_dump(root / f'{model}.safetensors', dump)
             write_texts(root / TEXTS, self.texts)
             header = 'model', 'family', 'params_b', 'split', 'tokens'
-            rows = [(model, row.family, row.params_b, row.split, row.tokens)
-                    for model, row in self.info.items()]
+            rows = []
+            for model, row in self.info.items():
+                rows.append(
+                    (model, row.family, row.params_b, row.split, row.tokens))
             write_csv(root / MODELS, header, rows)
             write_accuracies(root, self.accuracies)
 
@@ -167,7 +169,10 @@ def collect(texts: TextSet,
     run_on = accuracies.benchmarks_run
     missing = [name for name in benchmarks if name not in run_on]
     if missing:
-        similar = did_you_mean(missing, set().union(*found.values()))
+        run_names: set[str] = set()
+        for of_model in found.values():
+            run_names.update(of_model)
+        similar = did_you_mean(missing, run_names)
         remedy = (f'{similar}Run the benchmarks, correct their names, or '
                   'leave them out.')
         if where == _RUNS:
@@ -189,16 +194,19 @@ def _read_losses(texts: TextSet, models: Sequence[str],
     files = {} if runs else find_dumps(dumps)
     rest = [name for name in files if name not in models]
     if rest:
+        names = shortened(', '.join(rest), 80)
         warnings.warn(
             f'losses of {counted(len(rest), "model")} without a row in the '
-            f'table of models are left out: {shortened(", ".join(rest), 80)}',
+            f'table of models are left out: {names}',
             stacklevel=3)
     found = {}
     errors = {}
     for model in progress(models):
-        places = [DumpPlace(Path(run), model) for run in reversed(runs)]
         if model in files:
             places = [files[model]]
+        else:
+            # The last run that contains a dump counts.
+            places = [DumpPlace(Path(run), model) for run in reversed(runs)]
         try:
             dump = _first_dump(model, places, texts.fingerprint)
             found[model] = merge_dumps([dump], texts)
@@ -241,13 +249,14 @@ def _first_dump(model: str, places: Sequence[DumpPlace],
 
 
 def _scores_of(path: FilePath) -> _Scores:
+    """Return the accuracies in a table, or those of the paper."""
     if path == PAPER:
         return paper_accuracies().to_dict()
     table = read_accuracy_columns(path)
-    return {
-        model: dict(zip(table.columns, row))
-        for model, row in zip(table.models, table.values.tolist())
-    }
+    scores = {}
+    for model, row in zip(table.models, table.values.tolist()):
+        scores[model] = dict(zip(table.columns, row))
+    return scores
 
 
 def _scores_of_runs(
@@ -258,7 +267,10 @@ def _scores_of_runs(
     The latter are those of benchmarks that have no accuracy in any run.
     """
     # A run of other models may have been given up before its summary.
-    finished = [run for run in runs if newest_summary(run, SUMMARY)]
+    finished = []
+    for run in runs:
+        if newest_summary(run, SUMMARY):
+            finished.append(run)
     found: dict[str, dict[str, float]] = {}
     others: dict[str, str] = {}
     for run in finished or runs:
@@ -284,10 +296,10 @@ def _without(benchmarks: Mapping[str, BenchmarkInfo],
         warnings.warn(
             f'left out benchmark {name!r}: {no_accuracy(metrics)}. {remedy}',
             stacklevel=3)
-    return {
-        name: benchmarks[name]
-        for name in benchmarks if name not in others
-    }
+    kept = dict(benchmarks)
+    for name in others:
+        kept.pop(name, None)
+    return kept
 
 
 def _check_percent(accuracies: AccuracyTable) -> None:

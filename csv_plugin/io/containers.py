@@ -19,7 +19,8 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath, atomic_path, read_bytes
 from csv_plugin.io.json_files import check_fields, parse_json
 
-#: Of the files of this package that have a digest.
+#: Version of the files with a digest; another one means that this code would
+#: misread them.
 FORMAT_VERSION = 1
 _LABEL = 'csv_plugin sha256:'
 #: Stands for the digest while a file is composed.

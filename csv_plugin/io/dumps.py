@@ -95,6 +95,7 @@ def read_dump(path: FilePath) -> TokenLossDump:
     with errors_name(path, 'token losses', _REMEDY):
         spans = TextSpans(starts, ends, n_tokens, n_bytes)
         digits = tuple(row.tobytes().hex() for row in hashes)
+        # Most models share their texts, and models of a series their tokens.
         texts = TextLosses(
             _shared(tuple(names)), _shared(digits), n_chars, _shared(spans),
             losses)
@@ -103,7 +104,7 @@ def read_dump(path: FilePath) -> TokenLossDump:
 
 @lru_cache(maxsize=16)
 def _shared(value: Any) -> Any:
-    """Return one object for equal values: most models share their texts."""
+    """Return one object for equal values."""
     return value
 
 
@@ -140,8 +141,8 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
     where = f'dump of {info.model!r}'
     for shard in shards:
         info = _shared_info(info, shard.info)
-    texts = TextLosses.concatenate(
-        [TextLosses.of(shard.texts) for shard in shards])
+    parts = [TextLosses.of(shard.texts) for shard in shards]
+    texts = TextLosses.concatenate(parts)
     place: dict[str, int] = {}
     for row, text_id in enumerate(texts.ids):
         first = place.setdefault(text_id, row)
@@ -182,16 +183,18 @@ def _same(texts: TextLosses, first: int, other: int) -> bool:
     two = texts[other]
     if one.sha256 != two.sha256 or one.n_chars != two.n_chars:
         return False
-    return one.spans == two.spans and np.array_equal(
-        one.losses, two.losses, equal_nan=True)
+    if one.spans != two.spans:
+        return False
+    return np.array_equal(one.losses, two.losses, equal_nan=True)
 
 
 def _info(where: FilePath, header: Mapping[str, Any]) -> DumpInfo:
     """Read how losses were made, and check the types of all fields."""
-    names = [field.name for field in fields(DumpInfo)]
-    types = {name: _TYPES.get(name, 'a text') for name in names}
+    types = {}
+    for field in fields(DumpInfo):
+        types[field.name] = _TYPES.get(field.name, 'a text')
     check_fields(where, 'the header', header, types, _REMEDY)
-    return DumpInfo(**{name: header[name] for name in names})
+    return DumpInfo(**{name: header[name] for name in types})
 
 
 def _packed(name: str, values: NDArray) -> NDArray[np.uint8]:
@@ -205,31 +208,35 @@ def _packed(name: str, values: NDArray) -> NDArray[np.uint8]:
                          f'{values[beyond[0]]}',
                          'Shorten the text, or score it in higher precision.')
     if name in _SPANS:
+        # Differences are small, so they compress better.
         values = np.diff(values, prepend=0)
     if name == _LOSSES:
         # NaN has many bit patterns, which all mean the same.
         values = np.where(np.isnan(values), np.nan, values)
-    planes = values.astype(_dtype(name)).view(np.uint8).reshape(-1, 4).T
-    return np.frombuffer(zlib.compress(planes.tobytes()), np.uint8)
+    # All first bytes of the numbers, then all second bytes, and so on.
+    by_number = values.astype(_dtype(name)).view(np.uint8).reshape(-1, 4)
+    compressed = zlib.compress(by_number.T.tobytes())
+    return np.frombuffer(compressed, np.uint8)
 
 
 def _unpacked(where: FilePath, arrays: Mapping[str, NDArray], name: str,
               count: int) -> NDArray:
     """Decompress a column of `_packed` that has so many numbers."""
+    packed = _bytes_of(where, arrays, name).tobytes()
     inflater = zlib.decompressobj()
     size = 4 * count
     try:
         # A little file may stand for gigabytes: no more is unpacked.
-        data = inflater.decompress(
-            _bytes_of(where, arrays, name).tobytes(), size + 1)
+        data = inflater.decompress(packed, size + 1)
     except (zlib.error, OverflowError) as error:
         raise InputError(f'{where}, {name!r}', 'a compressed column',
                          f'the error {str(error)!r}', _REMEDY) from error
     if len(data) != size or not inflater.eof:
         raise InputError(f'{where}, {name!r}', f'{count} numbers', 'others',
                          _REMEDY)
-    planes = np.frombuffer(data, np.uint8).reshape(4, count)
-    values = np.ascontiguousarray(planes.T).view(_dtype(name))[:, 0]
+    by_byte = np.frombuffer(data, np.uint8).reshape(4, count)
+    by_number = np.ascontiguousarray(by_byte.T)
+    values = by_number.view(_dtype(name))[:, 0]
     if name in _SPANS:
         return np.cumsum(values, dtype=np.int64)
     return values if name == _LOSSES else values.astype(np.int64)
@@ -242,8 +249,8 @@ def _dtype(name: str) -> str:
 def _bytes_of(where: FilePath, arrays: Mapping[str, NDArray],
               name: str) -> NDArray:
     """Return an array of bytes, and refuse a file without it."""
-    if name not in arrays or arrays[name].dtype != np.uint8:
-        raise InputError(where, f'an array {name!r} of bytes',
-                         f'{arrays[name].dtype}' if name in arrays else 'none',
-                         _REMEDY)
-    return arrays[name]
+    array = arrays.get(name)
+    if array is None or array.dtype != np.uint8:
+        found = 'none' if array is None else f'{array.dtype}'
+        raise InputError(where, f'an array {name!r} of bytes', found, _REMEDY)
+    return array

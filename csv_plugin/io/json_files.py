@@ -51,7 +51,8 @@ def read_json(path: FilePath, remedy: str) -> Any:
 
 def write_json(path: FilePath, content: Any) -> None:
     """Write plain values; the file appears whole or not at all."""
-    write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + '\n')
+    text = json.dumps(content, indent=1, ensure_ascii=False)
+    write_text(path, f'{text}\n')
 
 
 def check_fields(where: FilePath, part: str, values: Any,

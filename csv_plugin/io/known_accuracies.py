@@ -1,6 +1,7 @@
 """Observed accuracies of models that are predicted, from a table."""
 import os
 from collections.abc import Collection
+from itertools import compress
 
 import numpy as np
 
@@ -36,13 +37,13 @@ def read_known(path: FilePath,
     """
     file = os.fspath(path)
     table = scores_alone(*read_accuracy_columns(file))
-    seen = ~np.isnan(table.values)
-    models_of = [m for m, row in zip(table.models, seen) if row.any()]
-    notes = _unused(file, 'models with losses', models_of, models)
+    has_accuracy = ~np.isnan(table.values).all(axis=1)
+    with_accuracy = list(compress(table.models, has_accuracy))
+    notes = _unused(file, 'models with losses', with_accuracy, models)
     notes += _unused(file, 'benchmarks of the predictor', table.benchmarks,
                      benchmarks)
-    kept_models = [m for m in models_of if m in models]
-    kept_benchmarks = [b for b in table.benchmarks if b in benchmarks]
+    kept_models = [name for name in with_accuracy if name in models]
+    kept_benchmarks = [name for name in table.benchmarks if name in benchmarks]
     known = table.spread(kept_models, kept_benchmarks)
     if np.isnan(known.values).all() and not may_come:
         raise InputError(

@@ -40,9 +40,20 @@ def _is_count(name: str) -> bool:
     words = _words(name)
     if words[:1] in (['lr'], ['timer']) or words[:2] == ['learning', 'rate']:
         return True
-    pairs = {first + second for first, second in zip(words, words[1:])}
-    counts = _COUNTS.intersection(words) | (_COUNTS & pairs)
-    return bool(counts) and _COUNTS.union(_BESIDE).issuperset(words)
+    # Such as 'batch size', which is written as one word, too.
+    pairs = [first + second for first, second in zip(words, words[1:])]
+    if _COUNTS.isdisjoint(words) and _COUNTS.isdisjoint(pairs):
+        return False
+    return _COUNTS.union(_BESIDE).issuperset(words)
+
+
+def _counts(columns: Sequence[str]) -> dict[str, str]:
+    """Return columns whose names tell that they hold no measure, and why."""
+    found = {}
+    for name in columns:
+        if _is_count(name):
+            found[name] = 'counts or settings'
+    return found
 
 
 def no_losses(columns: Sequence[str],
@@ -53,9 +64,10 @@ def no_losses(columns: Sequence[str],
     columns tell by their names what they count, such as `step` or
     `train/lr`; others by their values.
     """
-    found = {name: 'counts or settings' for name in columns if _is_count(name)}
+    found = _counts(columns)
     for name, column in zip(columns, values.T):
-        is_score = is_accuracy(name) or _SCORES & {*_words(name)[-1:]}
+        last_word = _words(name)[-1:]
+        is_score = is_accuracy(name) or _SCORES.intersection(last_word)
         if is_score and (column <= 1).all():
             found[name] = 'accuracies'
     # Values of fewer models say nothing.
@@ -73,19 +85,22 @@ def no_losses(columns: Sequence[str],
 
 def _whole(values: NDArray[np.float64]) -> list[int]:
     """Return columns of whole numbers if other columns have hardly any."""
-    share = (values == np.round(values)).mean(axis=0)
+    is_whole = values == np.round(values)
+    share = is_whole.mean(axis=0)
     beside = share[share < 1]
     # So few losses are whole numbers, as a share.
     few = 0.1
     if not len(beside) or beside.mean() > few:
         return []
-    return np.flatnonzero((share == 1) & values.any(axis=0)).tolist()
+    found = (share == 1) & values.any(axis=0)
+    return np.flatnonzero(found).tolist()
 
 
 def _constant(values: NDArray[np.float64]) -> list[int]:
     """Return columns that have one number above 0 for all models."""
-    same = (values == values[:1]).all(axis=0) & (values[0] > 0)
-    return np.flatnonzero(same).tolist()
+    is_same = (values == values[:1]).all(axis=0)
+    found = is_same & (values[0] > 0)
+    return np.flatnonzero(found).tolist()
 
 
 def _far(values: NDArray[np.float64]) -> list[int]:
@@ -93,18 +108,22 @@ def _far(values: NDArray[np.float64]) -> list[int]:
     # Losses in one unit differ by less than this factor between all columns.
     far_factor = 300
     order = np.argsort(np.median(values, axis=0))
-    most = np.maximum.accumulate(values[:, order].max(axis=0))
-    least = np.minimum.accumulate(values[:, order[::-1]].min(axis=0))[::-1]
-    is_gap = (most[:-1] > 0) & (least[1:] >= far_factor * most[:-1])
-    far: list[int] = []
-    for place in np.flatnonzero(is_gap).tolist():
-        low = order[:place + 1].tolist()
-        high = order[place + 1:].tolist()
+    rising = values[:, order]
+    # The largest value up to each column, and the least from there on.
+    largest = np.maximum.accumulate(rising.max(axis=0))
+    from_last = np.minimum.accumulate(rising.min(axis=0)[::-1])
+    least = from_last[::-1]
+    is_gap = (largest[:-1] > 0) & (least[1:] >= far_factor * largest[:-1])
+    far: set[int] = set()
+    for last_low in np.flatnonzero(is_gap).tolist():
+        first_high = last_low + 1
+        low = order[:first_high].tolist()
+        high = order[first_high:].tolist()
         if len(low) < len(high):
-            far += low
-        elif len(low) > len(high) or least[place + 1] >= far_factor:
-            far += high
-    return sorted({*far})
+            far.update(low)
+        elif len(low) > len(high) or least[first_high] >= far_factor:
+            far.update(high)
+    return sorted(far)
 
 
 _REASONS = {
@@ -116,8 +135,9 @@ _REASONS = {
 
 def no_accuracies(columns: Sequence[str]) -> dict[str, str]:
     """Return why some columns cannot be accuracies, by name."""
-    found = {name: 'counts or settings' for name in columns if _is_count(name)}
+    found = _counts(columns)
     for name in columns:
-        if _MEASURES.intersection(_words(name)[-1:]):
+        last_word = _words(name)[-1:]
+        if _MEASURES.intersection(last_word):
             found[name] = 'no accuracies'
     return found

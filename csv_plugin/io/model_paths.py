@@ -31,9 +31,10 @@ def paths_by_model(
     check_list('paths of losses', paths)
     if isinstance(paths, Mapping):
         return {model: Path(path) for model, path in paths.items()}
-    named = [(_model_name(Path(path)), Path(path)) for path in paths]
-    check_unique('names of models', [model for model, _ in named], _NAME_THEM)
-    return dict(named)
+    files = list(map(Path, paths))
+    models = list(map(_model_name, files))
+    check_unique('names of models', models, _NAME_THEM)
+    return dict(zip(models, files))
 
 
 def named_path(text: str) -> tuple[str, str]:
@@ -63,13 +64,15 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
     so many `levels` of folders above, joined by hyphens.
     """
     absolute = os.path.abspath(pattern)
-    folders = [path for path in glob.glob(absolute) if os.path.isdir(path)]
+    folders = list(filter(os.path.isdir, glob.glob(absolute)))
     if not folders:
-        others = Path(absolute).parent.glob('*')
-        names = sorted(path.name for path in others if path.is_dir())
+        names = []
+        for path in Path(absolute).parent.glob('*'):
+            if path.is_dir():
+                names.append(path.name)
         found = 'none'
         if names:
-            found = shortened(f'only {", ".join(names)}', 100)
+            found = shortened(f'only {", ".join(sorted(names))}', 100)
         raise InputError(f'checkpoints {pattern!r}', 'a folder that matches',
                          found,
                          'Names tell the step, such as checkpoint-1000.')
@@ -125,7 +128,10 @@ def check_tokenizers(models: Iterable[FilePath]) -> None:
     for path in map(Path, models):
         if not (path / 'config.json').is_file():
             continue
-        if any(any(path.glob(name)) for name in _TOKENIZERS):
+        found: list[Path] = []
+        for pattern in _TOKENIZERS:
+            found += path.glob(pattern)
+        if found:
             others.append(path)
         else:
             without.append(path)

@@ -145,13 +145,18 @@ def _chosen(file: str, table: ModelColumns,
     """Return the needed columns in this order, without checking values."""
     check_list('units', units)
     place = {unit: k for k, unit in enumerate(table.columns)}
-    missing = [unit for unit in units if unit not in place]
+    kept = []
+    missing = []
+    for unit in units:
+        if unit in place:
+            kept.append(place[unit])
+        else:
+            missing.append(unit)
     if missing:
-        raise InputError(
-            file, f'the {len(units)} columns that are needed',
-            f'none of {shortened(", ".join(map(repr, missing)), 300)}',
-            f'{did_you_mean(missing, place)}Add them.')
-    kept = [place[unit] for unit in units]
+        names = ', '.join(map(repr, missing))
+        raise InputError(file, f'the {len(units)} columns that are needed',
+                         f'none of {shortened(names, 300)}',
+                         f'{did_you_mean(missing, place)}Add them.')
     return ModelColumns(table.models, tuple(units), table.values[:, kept])
 
 
@@ -163,9 +168,16 @@ def _left_out(file: str, table: ModelColumns, reasons: Mapping[str, str],
     named: dict[str, list[str]] = {}
     for name, reason in reasons.items():
         named.setdefault(reason, []).append(repr(name))
-    parts = [f'{", ".join(named[reason])} ({reason})' for reason in named]
+    parts = []
+    for reason, names in named.items():
+        parts.append(f'{", ".join(names)} ({reason})')
     line = '; '.join(parts)
-    kept = [k for k, name in enumerate(table.columns) if name not in reasons]
+    kept = []
+    columns = []
+    for k, name in enumerate(table.columns):
+        if name not in reasons:
+            kept.append(k)
+            columns.append(name)
     if not kept:
         raise InputError(file, f'columns of {content}', f'only {line}',
                          'Add a column per text or benchmark.')
@@ -173,8 +185,7 @@ def _left_out(file: str, table: ModelColumns, reasons: Mapping[str, str],
         f'{file}: columns that cannot be {content} are left out: {line}. '
         'Rename one that is.',
         stacklevel=3)
-    columns = tuple(table.columns[k] for k in kept)
-    return ModelColumns(table.models, columns, table.values[:, kept])
+    return ModelColumns(table.models, tuple(columns), table.values[:, kept])
 
 
 def read_accuracy_columns(path: FilePath) -> ModelColumns:
@@ -215,30 +226,36 @@ def read_accuracies(scores_path: FilePath,
 def accuracy_table(models: Sequence[str], info: Mapping[str, BenchmarkInfo],
                    values: NDArray) -> AccuracyTable:
     """Return accuracies of M models on these benchmarks, `(M, B)`."""
-    rows = info.values()
+    chance = []
+    n_items = []
+    outside_means = []
+    for name, row in info.items():
+        chance.append(row.chance)
+        n_items.append(row.n_items)
+        if not row.main:
+            outside_means.append(name)
     return AccuracyTable(
         tuple(models),
         tuple(info),
         values,
-        np.array([row.chance for row in rows], np.float64),
-        np.array([row.n_items for row in rows], np.int64),
-        outside_means=tuple(name for name in info if not info[name].main))
+        np.array(chance, np.float64),
+        np.array(n_items, np.int64),
+        outside_means=tuple(outside_means))
 
 
 def write_accuracies(folder: FilePath, table: AccuracyTable) -> None:
     """Write `scores.csv` and `benchmarks.csv` for `read_accuracies`."""
-    pairs = zip(table.models, table.values.tolist())
-    rows = [(model, *values) for model, values in pairs]
+    rows = []
+    for model, values in zip(table.models, table.values.tolist()):
+        rows.append((model, *values))
     write_csv(Path(folder) / SCORES, ('model', *table.benchmarks), rows)
-    columns: dict[str, Sequence] = dict(
-        benchmark=table.benchmarks,
-        chance=table.chance.tolist(),
-        n_items=table.n_items.tolist())
+    header = ['benchmark', 'chance', 'n_items']
+    columns = [table.benchmarks, table.chance.tolist(), table.n_items.tolist()]
     main = [int(name in table.main) for name in table.benchmarks]
     if not all(main):
-        columns['main'] = main
-    write_csv(
-        Path(folder) / BENCHMARKS, tuple(columns), zip(*columns.values()))
+        header.append('main')
+        columns.append(main)
+    write_csv(Path(folder) / BENCHMARKS, header, zip(*columns))
 
 
 def scores_alone(models: Sequence[str], benchmarks: Sequence[str],
@@ -276,21 +293,23 @@ def _of_csv(file: str, losses: bool) -> ModelColumns:
     if not columns:
         raise InputError(f'{file}, header', "a column besides 'model'", 'none',
                          'Add one column per text or benchmark.')
+    models = []
     values = np.empty((len(rows), len(columns)))
     for m, row in enumerate(rows):
+        models.append(row.cells['model'])
         values[m] = [decimal(row.cells[name]) for name in columns]
     # NaN stands for an empty cell; other cells that are no number are wrong.
     wrong = []
+    places = []
     for m, k in np.argwhere(np.isnan(values)):
         if rows[m].cells[columns[k]]:
             wrong.append((rows[m], columns[k]))
+            places.append(rows[m].place(columns[k]))
     if wrong:
         row, column = wrong[0]
-        places = [row.place(column) for row, column in wrong[1:]]
         remedy = f'{DIGITS} {_NO_LOSS if losses else _NOT_RUN}'
-        raise row.error(column, 'a number', remedy, _and_more(places))
-    return ModelColumns(
-        tuple(row.cells['model'] for row in rows), columns, values)
+        raise row.error(column, 'a number', remedy, _and_more(places[1:]))
+    return ModelColumns(tuple(models), columns, values)
 
 
 def _of_tensor(file: str) -> ModelColumns:
@@ -303,30 +322,32 @@ def _of_tensor(file: str) -> ModelColumns:
         raise InputError(file, "a tensor 'losses'", str(error),
                          remedy) from error
     rows = read_rows(Path(file).with_name('models.csv'), ('model', ))
+    models = tuple(row.cells['model'] for row in rows)
     units = Path(file).with_name('units.txt')
     lines = read_text(units).strip().split('\n')
-    columns = tuple(line.strip() for line in lines)
+    columns = tuple(map(str.strip, lines))
     check_unique(str(units), columns)
-    expected = len(rows), len(columns)
+    expected = len(models), len(columns)
     if values.shape != expected or values.dtype.kind != 'f':
         raise InputError(
             file, f'floating-point numbers of shape {expected}: the models '
             f'of models.csv, the lines of {units.name}',
             f'{values.dtype} of shape {values.shape}', remedy)
-    return ModelColumns(
-        tuple(row.cells['model'] for row in rows), columns,
-        values.astype(np.float64))
+    return ModelColumns(models, columns, values.astype(np.float64))
 
 
 def _refuse(file: str, table: ModelColumns, wrong: NDArray[np.bool_],
             expected: str, remedy: str) -> None:
     """Name the cells that are wrong, `(M, K)`."""
-    places = [f'model {table.models[m]!r}, column {table.columns[k]!r}'
-              for m, k in np.argwhere(wrong)]  # yapf: disable
+    places = []
+    for m, k in np.argwhere(wrong):
+        model = table.models[m]
+        column = table.columns[k]
+        places.append(f'model {model!r}, column {column!r}')
     if places:
+        first = table.values[wrong][0]
         raise InputError(f'{file}, {places[0]}', expected,
-                         f'{table.values[wrong][0]:g}{_and_more(places[1:])}',
-                         remedy)
+                         f'{first:g}{_and_more(places[1:])}', remedy)
 
 
 def _and_more(places: Sequence[str]) -> str:
@@ -347,10 +368,11 @@ def write_measured(folder: FilePath, records: Sequence[Measured]) -> Path:
 
 def measured_losses(table: FilePath, models: Sequence[str]) -> list[Measured]:
     """Return the records of losses of models beside a table."""
-    return [
-        record for record in read_measured(table)
-        if record.name in models and record.facts.get(METRIC) is None
-    ]
+    records = []
+    for record in read_measured(table):
+        if record.name in models and record.facts.get(METRIC) is None:
+            records.append(record)
+    return records
 
 
 def measured_accuracies(table: FilePath, models: Sequence[str],

@@ -69,5 +69,6 @@ def read_models_or_paper(path: FilePath) -> dict[str, ModelInfo]:
     """Read a table of models, or the paper's with accuracies and a split."""
     if path != PAPER:
         return read_models(path)
+    models = paper_models()
     evaluated = paper_accuracies().models
-    return {m: row for m, row in paper_models().items() if m in evaluated}
+    return {name: models[name] for name in models if name in evaluated}

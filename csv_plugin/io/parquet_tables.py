@@ -45,8 +45,11 @@ def read_numbers(
         table = _opened(path).read()
         table.validate(full=True)
         check_unique(f'{path}, columns', table.column_names)
-        units = tuple(name for name in table.column_names if name != key)
-        if not table.num_rows or not units or key not in table.column_names:
+        units = list(table.column_names)
+        has_key = key in units
+        if has_key:
+            units.remove(key)
+        if not table.num_rows or not units or not has_key:
             raise InputError(
                 path, f'a row or more, a column {key!r} and others',
                 f'{table.num_rows} rows of the columns '
@@ -68,7 +71,7 @@ def read_numbers(
                     'Leave the column out, or write it as float32, with empty '
                     'cells (null) where there is no number.')
             values[:, k] = column.to_numpy()
-        return tuple(names), units, values
+        return tuple(names), tuple(units), values
 
 
 def _opened(path: FilePath) -> pq.ParquetFile:

@@ -7,7 +7,7 @@ layout. A file may come from anyone, so types and shapes are checked, and all
 numbers that are taken as an index.
 """
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any, Union
 
 import numpy as np
@@ -83,7 +83,8 @@ _KINDS = {'f': 'floating-point numbers', 'i': 'whole numbers', 'b': 'booleans'}
 
 #: Fractions that are less than 1.
 BELOW_1 = float(np.nextafter(1, 0))
-#: Exponents, and logarithms of hyper-parameters, are not larger.
+#: Exponents, and logarithms of hyper-parameters, are not larger: powers of e
+#: of them, and squares of these, are far from overflow.
 LARGEST_LOG = 50.
 
 _REMEDY = 'Train the predictor again or fetch an intact copy.'
@@ -100,11 +101,12 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
     model = predictor.model
     targets = predictor.targets
     matrix = predictor.matrix
+    tokens = fit.units.tokens
     arrays: dict[str, NDArray] = {
         'uniform': columns.uniform,
         'mean_losses': predictor.mean_losses,
-        'fit.losses': np.delete(fit.losses, fit.units.tokens, axis=1),
-        'fit.tokens': fit.losses[:, fit.units.tokens].astype(np.float32),
+        'fit.losses': np.delete(fit.losses, tokens, axis=1),
+        'fit.tokens': fit.losses[:, tokens].astype(np.float32),
         'fit.accuracies': np.nan_to_num(fit.observed.accuracies, nan=-1),
         'fit.chance': fit.observed.chance,
         'fit.n_items': fit.observed.n_items,
@@ -214,6 +216,7 @@ def _notes(path: FilePath, notes: list[Any],
 
 def _units(header: Mapping[str, Any], arrays: _Arrays,
            columns: NDArray) -> Units:
+    """Read which columns are units, and which tokens of answers."""
     n_columns = len(header['units'])
     _check_places('units.columns', columns, n_columns)
     answers = {}
@@ -236,9 +239,9 @@ def _fit(header: Mapping[str, Any], part: _Arrays, units: Units) -> Fit:
     if len(header['families']) != len(header['models']):
         raise InputError('families', f"{len(header['models'])} names",
                          f"{len(header['families'])}", _REMEDY)
-    observed = Observed(
-        np.where(accuracies < 0, np.nan, accuracies),
-        tuple(header['families']), part['fit.chance'], part['fit.n_items'])
+    accuracies = np.where(accuracies < 0, np.nan, accuracies)
+    observed = Observed(accuracies, tuple(header['families']),
+                        part['fit.chance'], part['fit.n_items'])
     return Fit(
         tuple(header['models']), tuple(header['benchmarks']),
         tuple(header['main']), _losses(part, units), observed, units)
@@ -246,22 +249,27 @@ def _fit(header: Mapping[str, Any], part: _Arrays, units: Units) -> Fit:
 
 def _losses(part: _Arrays, units: Units) -> NDArray[np.float64]:
     """Read losses of all columns; those of tokens are stored apart."""
-    found = np.zeros((len(part['fit.losses']), len(part['uniform'])))
-    others = np.delete(np.arange(found.shape[1]), units.tokens)
-    n_columns = part['fit.losses'].shape[1], part['fit.tokens'].shape[1]
-    if n_columns != (len(others), len(units.tokens)):
+    of_others = part['fit.losses']
+    of_tokens = part['fit.tokens']
+    n_columns = len(part['uniform'])
+    tokens = units.tokens
+    others = np.delete(np.arange(n_columns), tokens)
+    n_stored = of_others.shape[1], of_tokens.shape[1]
+    if n_stored != (len(others), len(tokens)):
         raise InputError('fit.losses and fit.tokens',
-                         f'{len(others)} and {len(units.tokens)} columns',
-                         f'{n_columns}', _REMEDY)
-    found[:, others] = part['fit.losses']
-    found[:, units.tokens] = part['fit.tokens']
+                         f'{len(others)} and {len(tokens)} columns',
+                         f'{n_stored}', _REMEDY)
+    found = np.zeros((len(of_others), n_columns))
+    found[:, others] = of_others
+    found[:, tokens] = of_tokens
     return found
 
 
 def _model(path: FilePath, header: Mapping[str, Any], arrays: _Arrays,
            fit: Fit) -> Union[AccuracyModel, CurveModel]:
-    shape = fit.observed.accuracies.shape
-    lengths = dict(zip('nB', shape))
+    """Read the model of accuracies, or the curves of a baseline."""
+    n_models, n_benchmarks = fit.observed.accuracies.shape
+    lengths = dict(n=n_models, B=n_benchmarks)
     settings = _settings(path, header['settings'])
     if 'curves.alpha' in arrays:
         part = _taken(path, arrays, _CURVES, **lengths)
@@ -269,10 +277,12 @@ def _model(path: FilePath, header: Mapping[str, Any], arrays: _Arrays,
                         part['curves.floor'])
         left_out = part['curves.left_out']
         _check_range('curves.left_out', left_out, -1, 1)
-        lowest = np.where(part['curves.alpha'] == 0, -1, 0)
-        _check_range('curves.floor', part['curves.floor'], lowest, BELOW_1)
-        return CurveModel(curves, np.where(left_out < 0, np.nan, left_out),
-                          fit.observed, settings)
+        # A flat curve lies half-way between its floor and 1, so that a low
+        # accuracy needs a floor below 0.
+        lowest = np.where(curves.alpha == 0, -1, 0)
+        _check_range('curves.floor', curves.floor, lowest, BELOW_1)
+        left_out = np.where(left_out < 0, np.nan, left_out)
+        return CurveModel(curves, left_out, fit.observed, settings)
     n_forms = len(settings.forms)
     part = _taken(path, arrays, _MODEL, F=n_forms, **lengths)
     found = []
@@ -310,14 +320,15 @@ def _check_range(name: str, values: NDArray, low: Union[float, NDArray],
 def _settings(path: FilePath, values: Mapping[str, Any]) -> Settings:
     """Read the settings of the fit, and check their types."""
     usual = Settings()
-    names = {field.name for field in fields(Settings)}
-    if set(values) != names:
+    names = list(vars(usual))
+    if set(values) != set(names):
         raise InputError('settings', f'{sorted(names)}', f'{sorted(values)}',
                          _REMEDY)
     kinds = dict.fromkeys(names, 'a number')
     kinds |= {'forms': 'a list', 'floors': 'a list', 'most_models': 'a count'}
     check_fields(path, 'the settings', values, kinds, _REMEDY)
-    numbers = {name: values[name] for name in names - {'forms', 'floors'}}
+    numbers = dict(values)
+    del numbers['forms'], numbers['floors']
     for name, value in numbers.items():
         # Logarithms may have any sign.
         if getattr(usual, name) > 0 and name != 'noise' and not value > 0:
@@ -358,8 +369,7 @@ def _tokens(where: FilePath, header: Mapping[str, Any],
         matrix = scipy.sparse.csc_array(
             (part['matrix.value'], tokens, pointers),
             shape=(n_tokens, n_units))
-        ids = tuple(text_id for text_id, _ in texts)
-        hashes = tuple(digest for _, digest in texts)
+        ids, hashes = zip(*texts)
         return TargetTokens(ids, hashes, spans, header['fingerprint']), matrix
 
 

@@ -51,9 +51,11 @@ def decimal(text: str) -> float:
     >>> decimal('-2.5e1'), decimal('1_000'), decimal('25%')
     (-25.0, nan, nan)
     """
+    # Python would also take 1_000 and digits of other scripts.
+    if not text.isascii() or '_' in text:
+        return math.nan
     try:
-        # Python would also take 1_000 and digits of other scripts.
-        return float(text) if text.isascii() and '_' not in text else math.nan
+        return float(text)
     except ValueError:
         return math.nan
 
@@ -144,9 +146,9 @@ def _header(where: str, names: list[str], columns: Sequence[str]) -> list[str]:
         names.pop()
     for column in columns:
         if column not in names:
-            near = [n for n in names if same_look(n) == same_look(column)]
             remedy = ('Add it, and separate columns by commas, not by '
                       'semicolons or tabs.')
+            near = [n for n in names if same_look(n) == same_look(column)]
             if near:
                 remedy = f'Rename {near[0]!r}.'
             raise InputError(where, f'a column {column!r}',
@@ -238,18 +240,23 @@ def check_names_in(path: FilePath, kind: str, names: Collection[str],
     """Refuse a file with names, such as of models, that another is without."""
     missing = [name for name in names if name not in known]
     if missing:
+        listed = ', '.join(map(repr, missing))
         raise InputError(
-            path, f'{kind} of {os.fspath(other_path)}',
-            shortened(", ".join(map(repr, missing)), 300),
+            path, f'{kind} of {os.fspath(other_path)}', shortened(listed, 300),
             f'{did_you_mean(missing, known)}Add them there or remove them '
             'here.')
+
+
+def _splits_of(models: Sequence[str], info: Mapping[str,
+                                                    ModelInfo]) -> set[str]:
+    return {info[model].split for model in models}
 
 
 def models_in(splits: Sequence[str], models: Sequence[str],
               info: Mapping[str, ModelInfo]) -> tuple[str, ...]:
     """Return the models that are in one of the splits, in their order."""
     check_list('splits', splits)
-    present = {info[model].split for model in models} - {''}
+    present = _splits_of(models, info) - {''}
     for split in splits:
         if split not in present:
             also = " (or 'val')" if split == split_name('val') else ''
@@ -269,7 +276,7 @@ def models_to_fit(
     predicted: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """Return models of splits, by default all but 'test' and `predicted`."""
-    present = {info[model].split for model in models}
+    present = _splits_of(models, info)
     rest = sorted(present - {'', 'test', *predicted})
     if not (splits or rest) and 'train' in predicted:
         raise InputError(
@@ -294,8 +301,8 @@ def write_csv(path: FilePath, header: Sequence[str],
         for row in chain([header], rows):
             cells = list(map(_cell, row))
             # Python before 3.13 quotes no carriage return by itself.
-            breaks = any('\r' in str(cell) for cell in cells)
-            writer = quoted if breaks else plain
+            has_return = '\r' in ''.join(map(str, cells))
+            writer = quoted if has_return else plain
             writer.writerow(cells)
 
 

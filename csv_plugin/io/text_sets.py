@@ -51,11 +51,14 @@ def read_texts(path: FilePath) -> TextSet:
 
 
 def _text(where: str, record: Any) -> Text:
+    """Return the text of a line, whose fields are checked."""
     if isinstance(record, dict):
         record = {'source': '', 'answer': None} | record
     check_fields(where, 'the line', record, _FIELDS, _REMEDY)
     answer = record['answer']
-    is_pair = isinstance(answer, list) and [*map(type, answer)] == [int, int]
+    is_pair = False
+    if isinstance(answer, list):
+        is_pair = list(map(type, answer)) == [int, int]
     if answer is not None and not is_pair:
         raise InputError(
             where, "two whole numbers as 'answer'",
@@ -63,7 +66,7 @@ def _text(where: str, record: Any) -> Text:
             'of the character after its last, counted from 0.')
     with errors_name(where, 'a text with a valid answer', _REMEDY):
         place = None if answer is None else (answer[0], answer[1])
-        return Text(**{name: record[name] for name in _FIELDS}, answer=place)
+        return Text(record['text_id'], record['text'], record['source'], place)
 
 
 def write_texts(path: FilePath, texts: TextSet) -> None:

@@ -134,13 +134,15 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
             write_dump(file, scored)
             # A dump rounds losses: new ones must be as rounded as old ones.
             dump = read_dump(file)
-        losses.update({text.text_id: text for text in dump.texts})
+        for scored_text in dump.texts:
+            losses[scored_text.text_id] = scored_text
     return TokenLossDump(info, tuple(losses[text.text_id] for text in texts))
 
 
 def _recall(file: Path, info: DumpInfo,
             texts: Sequence[Text]) -> Optional[TokenLossDump]:
-    """The dump of these texts, if it was made as this run would make it."""
+    """Return the dump of these texts, if this run would make it the same way.
+    """
     try:
         dump = read_dump(file)
     except InputError:  # absent, or damaged by a crash of the machine
@@ -148,4 +150,6 @@ def _recall(file: Path, info: DumpInfo,
     losses = TextLosses.of(dump.texts)
     wanted = [(text.text_id, text.sha256) for text in texts]
     found = list(zip(losses.ids, losses.hashes))
-    return dump if dump.info == info and found == wanted else None
+    if dump.info != info or found != wanted:
+        return None
+    return dump

@@ -15,12 +15,13 @@ from csv_plugin.lm.engines.causal_lm import (body_states, context_length,
                                              evaluating, in_halves,
                                              input_device, prefix_token)
 from csv_plugin.lm.engines.protocol import check_finite
-from csv_plugin.lm.engines.windows import (Window, cut_windows,
+from csv_plugin.lm.engines.windows import (Window, by_window, cut_windows,
                                            default_max_tokens, group_batches,
                                            pad, target_rows)
 from csv_plugin.lm.tokens.tokenization import tokenize_all
 
-#: Texts whose states are computed together.
+#: Texts whose states are computed together, in fp32. They are kept in the
+#: type of the model, so that half precision halves the memory of all others.
 PART = 50
 
 
@@ -34,23 +35,22 @@ def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
     """
     prefix, _ = prefix_token(tokenizer)
     limit = context_length(model)
-    tokenized = tokenize_all(tokenizer, texts)
-    lengths = [len(tokens.ids) for tokens in tokenized]
-    offsets = np.append(0, np.cumsum(lengths, dtype=np.int64))
     # Windows have states where a next token is predicted. A copy of the last
     # token is appended, so that the last token has a next one.
     windows: list[Window] = []
-    for index, tokens in enumerate(tokenized):
+    # Number of tokens before each text, and before the end.
+    offsets = [0]
+    for index, tokens in enumerate(tokenize_all(tokenizer, texts)):
         ids = np.append(tokens.ids, tokens.ids[-1:])
         windows += cut_windows(index, ids, prefix, limit)
+        offsets.append(offsets[-1] + len(tokens.ids))
     result = np.zeros((0, 0), np.float32)
     size = default_max_tokens(input_device(model))
     for batch in group_batches(windows, size):
         for part, states in in_halves(model, batch, partial(_states, model)):
             if not result.size:
                 result = np.zeros((offsets[-1], states.shape[1]), np.float32)
-            bounds = np.cumsum([len(window.targets) for window in part])[:-1]
-            for window, rows in zip(part, np.split(states, bounds)):
+            for window, rows in zip(part, by_window(part, states)):
                 check_finite('hidden states', str(model.name_or_path),
                              texts[window.text], rows)
                 # The first row of the first window belongs to the prefix.

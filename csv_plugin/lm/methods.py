@@ -36,13 +36,13 @@ def answers_by_source(table: LossTable, texts: TextSet,
 
     Sources without answers are left out.
     """
-    sources = np.repeat([text.source for text in texts],
-                        [len(spans) for spans in targets.spans])
+    n_tokens = targets.spans.n_tokens
+    sources = np.repeat([text.source for text in texts], n_tokens)
     answers = answer_mask(texts, targets.spans) & table.scored
-    return {
-        str(source): answers & (sources == source)
-        for source in np.unique(sources[answers])
-    }
+    found = {}
+    for source in np.unique(sources[answers]):
+        found[str(source)] = answers & (sources == source)
+    return found
 
 
 def token_columns(table: LossTable, texts: TextSet, targets: TargetTokens,
@@ -55,7 +55,6 @@ def token_columns(table: LossTable, texts: TextSet, targets: TargetTokens,
     scored.
     """
     of_texts = text_columns(table)
-    sources = dict(zip(table.text_ids, (text.source for text in texts)))
     n_texts = len(of_texts.columns.units)
     units = list(of_texts.columns.units)
     answers = {}
@@ -65,20 +64,24 @@ def token_columns(table: LossTable, texts: TextSet, targets: TargetTokens,
             tokens = np.flatnonzero(mask)
             first = n_texts + len(token_indices)
             answers[name] = np.arange(first, first + len(tokens))
-            token_indices += tokens.tolist()
-            units += [f'answers of {name}: token {t}' for t in tokens]
+            for token in tokens.tolist():
+                token_indices.append(token)
+                units.append(f'answers of {name}: token {token}')
     # A column of each token, which has a single 1.
     n_single = len(token_indices)
     places = token_indices, np.arange(n_single)
-    single = scipy.sparse.csc_array((np.ones(n_single), places),
-                                    shape=(len(table.scored), n_single))
-    matrix = scipy.sparse.csc_array(
-        scipy.sparse.hstack([of_texts.matrix, single]))
+    shape = len(table.scored), n_single
+    single = scipy.sparse.csc_array((np.ones(n_single), places), shape)
+    joined = scipy.sparse.hstack([of_texts.matrix, single])
+    matrix = scipy.sparse.csc_array(joined)
     uniform = np.append(of_texts.columns.uniform, np.zeros(n_single))
     columns = Columns(
         tuple(units), uniform, table.fingerprint, of_texts.columns.scored)
-    source_of = np.array([sources[unit] for unit in units[:n_texts]])
-    kinds = Units(np.arange(n_texts), source_of, answers)
+    source_of_text = {}
+    for text_id, text in zip(table.text_ids, texts):
+        source_of_text[text_id] = text.source
+    sources = [source_of_text[unit] for unit in of_texts.columns.units]
+    kinds = Units(np.arange(n_texts), np.array(sources), answers)
     return TokenColumns(columns, matrix), kinds
 
 
@@ -218,10 +221,11 @@ def train_paper(losses: ModelLosses,
     states = states_in_parts(*scoring_lm, losses.texts.texts)
     if settings is None:
         settings = HeadSettings()
+    groups = [families[name] for name in fitted]
+    table_of_watched = _table(targets, others) if watched else None
     training = train_paper_head(
-        _table(targets, losses), targets, states, accuracies,
-        [families[name] for name in fitted], validation, settings, progress,
-        _table(targets, others) if watched else None)
+        _table(targets, losses), targets, states, accuracies, groups,
+        validation, settings, progress, table_of_watched)
     return training._replace(predictor=_noted(training.predictor, losses))
 
 

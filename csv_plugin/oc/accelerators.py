@@ -1,8 +1,16 @@
 """Models of a run under `opencompass -a vllm` or `-a lmdeploy`.
 
-OpenCompass rewrites the entries of transformers models for vLLM or LMDeploy,
-but leaves settings that only transformers knows, and does not touch a
-TokenLossModel. This module completes the rewriting for vLLM.
+A config has an entry for each model: its class, `type`, and the arguments of
+this class. With `-a vllm`, OpenCompass exchanges entries of transformers for
+entries of vLLM. Four things remain to be done here:
+
+* Of the arguments `model_kwargs`, those that vLLM refuses are removed.
+* A `TokenLossModel` and the model in its `llm` are rewritten, too.
+* So is a `BatchedBaseModel`, a class of this package.
+* An adapter, which OpenCompass leaves out in silence, is refused.
+
+LMDeploy returns no losses, so with `-a lmdeploy` a `TokenLossModel` is
+refused.
 """
 import argparse
 import sys
@@ -14,16 +22,18 @@ from opencompass.utils import model_abbr_from_cfg
 from csv_plugin.core.conventions import InputError
 from csv_plugin.oc.classes import class_name, class_of
 
-#: Classes whose entries OpenCompass exchanges. It knows the first one by its
-#: name alone, where a config has the class.
+#: A class that OpenCompass exchanges only if an entry names it by a text.
 _BY_NAME = 'HuggingFaceBaseModel'
 #: A class of this package that computes what its parent class does.
 _BATCHED = 'BatchedBaseModel'
-_EXCHANGED = (_BY_NAME, _BATCHED, 'HuggingFace', 'HuggingFaceCausalLM',
-              'HuggingFaceChatGLM3', 'HuggingFacewithChatTemplate')
-_IN_VLLM = ('VLLM', 'VLLMwithChatTemplate')
-#: What OpenCompass looks up in an entry to exchange it.
-_NEEDED = dict(max_out_len=None, batch_size=8, run_cfg=dict(num_gpus=0))
+#: Classes of transformers that have an equivalent in vLLM.
+_OF_TRANSFORMERS = (_BY_NAME, _BATCHED, 'HuggingFace', 'HuggingFaceCausalLM',
+                    'HuggingFaceChatGLM3', 'HuggingFacewithChatTemplate')
+#: Classes that run in vLLM already.
+_OF_VLLM = ('VLLM', 'VLLMwithChatTemplate')
+#: OpenCompass looks these up in an entry that it exchanges. An entry without
+#: them gets these values.
+_DEFAULTS = dict(max_out_len=None, batch_size=8, run_cfg=dict(num_gpus=0))
 #: Settings of transformers that say where and how to compute: vLLM decides.
 _WITHOUT_EFFECT = ('device_map', 'attn_implementation', 'low_cpu_mem_usage',
                    'use_safetensors')
@@ -34,92 +44,109 @@ _OTHER_WEIGHTS = ('load_in_8bit', 'load_in_4bit', 'quantization_config')
 def apply_accelerator(config: Any) -> None:
     """Rewrite the entries of models that `-a vllm` left, in place.
 
-    Entries of `TokenLossModel` and of classes of transformers become those of
-    vLLM, with settings that it takes. Models that are in vLLM already are left
-    alone, and so is a run without `-a vllm`.
+    Entries of `TokenLossModel` and of classes of transformers become entries
+    of vLLM, with settings that it takes. Other models stay as they are, and
+    so does a run without `-a`.
 
     Raises:
         InputError: A `TokenLossModel` is asked to run in LMDeploy, or a model
-            has settings that vLLM cannot follow.
+            has an adapter or settings that vLLM cannot follow.
     """
     accelerator = _accelerator_of_command(sys.argv[1:])
-    if accelerator is None:
-        return
-    change = _in_vllm if accelerator == 'vllm' else _not_in_lmdeploy
     for part in (config, *config.get('model_dataset_combinations', ())):
-        part['models'] = list(map(change, part['models']))
+        if accelerator == 'vllm':
+            part['models'] = [_for_vllm(entry) for entry in part['models']]
+        elif accelerator == 'lmdeploy':
+            _check_for_lmdeploy(part['models'])
 
 
 def _accelerator_of_command(arguments: Sequence[str]) -> Optional[str]:
-    """The accelerator that the command of OpenCompass was given."""
+    """Return the accelerator that the command of OpenCompass was given."""
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     parser.add_argument('-a', '--accelerator', choices=['vllm', 'lmdeploy'])
     try:
-        return parser.parse_known_args(arguments)[0].accelerator
+        known, _ = parser.parse_known_args(arguments)
     except argparse.ArgumentError:
         return None
+    return known.accelerator
 
 
-def _not_in_lmdeploy(model: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same entry; a `TokenLossModel` is refused."""
-    if class_name(model['type']) == 'TokenLossModel':
-        raise InputError(
-            f'model {model_abbr_from_cfg(model)!r}', '-a vllm, or no -a',
-            '-a lmdeploy, in which a TokenLossModel cannot run',
-            'Call without -a, or with -a vllm (docs/opencompass.md).')
-    return model
+def _check_for_lmdeploy(entries: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a `TokenLossModel`."""
+    for entry in entries:
+        if class_name(entry['type']) == 'TokenLossModel':
+            raise InputError(
+                f'model {model_abbr_from_cfg(entry)!r}', '-a vllm, or no -a',
+                '-a lmdeploy, in which a TokenLossModel cannot run',
+                'Call without -a, or with -a vllm (docs/opencompass.md).')
 
 
-def _in_vllm(model: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The entry for vLLM of an entry; API models and the like stay."""
-    if class_name(model['type']) != 'TokenLossModel':
-        return _exchanged(model)
-    # In the entry of the inner model, keys of `llm` win over those beside it.
-    inner = {**model, **model['llm']}
-    inner.pop('llm')
-    inner.pop('engine', None)
-    found = _exchanged(inner)
-    # The outer class and its engine win over what vLLM made of the inner one.
-    found['llm'] = dict(type=found['type'])
-    found['type'] = model['type']
-    if 'engine' in model:
-        found['engine'] = model['engine']
+def _for_vllm(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entry that runs a model in vLLM, if it can run there.
+
+    Models behind an API and the like keep their entries.
+    """
+    name = class_name(entry['type'])
+    if name == 'TokenLossModel':
+        return _token_loss_model_for_vllm(entry)
+    if name in _OF_TRANSFORMERS:
+        found = _exchanged(entry)
+    elif name in _OF_VLLM:
+        found = dict(entry)
+    else:
+        return dict(entry)
+    found['model_kwargs'] = _settings_for_vllm(
+        found.get('model_kwargs') or {}, model_abbr_from_cfg(entry))
     return found
 
 
-def _exchanged(model: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry for vLLM of an entry that is no `TokenLossModel`."""
-    found = dict(model)
-    name = class_name(model['type'])
-    if name in _EXCHANGED:
-        _check_adapter(model)
-        # Not at the top: it imports all of OpenCompass.
-        from opencompass.utils.run import change_accelerator
-        kind = class_of(model['type'])
-        if name == _BATCHED:
-            kind = kind.__base__
-        # Settings of the model win over those that are only needed.
-        given = {**_NEEDED, **model, 'type': kind}
-        if kind.__name__ == _BY_NAME:
-            given['type'] = f'{kind.__module__}.{kind.__name__}'
-        [found] = change_accelerator([given], 'vllm')
-        if model.get('tokenizer_path'):
-            found['model_kwargs']['tokenizer'] = model['tokenizer_path']
-    elif name not in _IN_VLLM:
-        return found
-    settings = found.get('model_kwargs') or {}
-    return {**found, 'model_kwargs': _of_vllm(model, settings)}
+def _token_loss_model_for_vllm(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entry of a `TokenLossModel` around a model in vLLM.
+
+    In vLLM, the arguments of the inner model stand beside `llm`, which has
+    only its class.
+    """
+    # Arguments in `llm` win over those beside it.
+    inner = {**entry, **entry['llm']}
+    inner.pop('llm')
+    inner.pop('engine', None)
+    found = _for_vllm(inner)
+    found['llm'] = dict(type=found['type'])
+    found['type'] = entry['type']
+    if 'engine' in entry:
+        found['engine'] = entry['engine']
+    return found
 
 
-def _of_vllm(model: Mapping[str, Any],
-             settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a model of transformers as those of vLLM."""
+def _exchanged(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entry of vLLM that OpenCompass makes of a model."""
+    if entry.get('peft_path'):
+        raise InputError(f'model {model_abbr_from_cfg(entry)!r}',
+                         'a model without peft_path under -a vllm',
+                         repr(entry['peft_path']),
+                         'Merge the adapter into the model.')
+    # This import is not at the top, because it imports all of OpenCompass.
+    from opencompass.utils.run import change_accelerator
+    kind = class_of(entry['type'])
+    if kind.__name__ == _BATCHED:
+        kind = kind.__base__
+    complete = {**_DEFAULTS, **entry, 'type': kind}
+    if kind.__name__ == _BY_NAME:
+        complete['type'] = f'{kind.__module__}.{kind.__name__}'
+    [found] = change_accelerator([complete], 'vllm')
+    if entry.get('tokenizer_path'):
+        found['model_kwargs']['tokenizer'] = entry['tokenizer_path']
+    return found
+
+
+def _settings_for_vllm(settings: Mapping[str, Any],
+                       model: str) -> dict[str, Any]:
+    """Return `model_kwargs` with settings of transformers as those of vLLM."""
     for name in _OTHER_WEIGHTS:
         if settings.get(name):
             raise InputError(
-                f'model_kwargs of {model_abbr_from_cfg(model)!r}',
-                'settings that vLLM can follow', name,
-                'Run this model without -a, or name quantised weights.')
+                f'model_kwargs of {model!r}', 'settings that vLLM can follow',
+                name, 'Run this model without -a, or name quantised weights.')
     found = dict(settings)
     for name in (*_WITHOUT_EFFECT, *_OTHER_WEIGHTS):
         found.pop(name, None)
@@ -131,12 +158,3 @@ def _of_vllm(model: Mapping[str, Any],
     n_gpus = found.get('tensor_parallel_size', 1)
     found['tensor_parallel_size'] = max(1, n_gpus)
     return found
-
-
-def _check_adapter(model: Mapping[str, Any]) -> None:
-    """Refuse an adapter, which OpenCompass would leave out."""
-    if model.get('peft_path'):
-        raise InputError(f'model {model_abbr_from_cfg(model)!r}',
-                         'a model without peft_path under -a vllm',
-                         repr(model['peft_path']),
-                         'Merge the adapter into the model.')

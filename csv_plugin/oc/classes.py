@@ -11,4 +11,6 @@ def class_of(kind: Any) -> Any:
 
 def class_name(kind: Any) -> str:
     """Return the name of a class, which a config may contain as a text."""
-    return kind.rpartition('.')[2] if isinstance(kind, str) else kind.__name__
+    if isinstance(kind, str):
+        return kind.rpartition('.')[2]
+    return kind.__name__

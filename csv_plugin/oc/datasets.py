@@ -11,11 +11,13 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.text_sets import read_texts
 
 _COLUMNS = Features({
-    **{name: Value('string')
-       for name in ('text_id', 'text', 'sha256', 'source')},
+    'text_id': Value('string'),
+    'text': Value('string'),
+    'sha256': Value('string'),
+    'source': Value('string'),
     # The first character and the one behind the last; empty without answer.
     'answer': Sequence(Value('int64'))
-})  # yapf: disable
+})
 
 
 @LOAD_DATASET.register_module()
@@ -36,13 +38,15 @@ class SalienceTextDataset(BaseDataset):
                 path, f'texts with a fingerprint of {fingerprint}...',
                 texts.fingerprint, 'Put this fingerprint into the dataset '
                 'config, its first 12 digits into the abbr.')
-        rows = [{
-            'text_id': text.text_id,
-            'text': text.text,
-            'sha256': text.sha256,
-            'source': text.source,
-            'answer': text.answer or ()
-        } for text in texts]
+        rows = []
+        for text in texts:
+            rows.append({
+                'text_id': text.text_id,
+                'text': text.text,
+                'sha256': text.sha256,
+                'source': text.source,
+                'answer': text.answer or ()
+            })
         return Dataset.from_list(rows, features=_COLUMNS)
 
 
@@ -68,7 +72,8 @@ def texts_of(rows: Iterable[Mapping[str, Any]]) -> TextSet:
         InputError: A text occurs twice because the config repeats the dataset
             (`n`).
     """
-    return TextSet(
-        tuple(
-            Text(row['text_id'], row['text'], row['source'],
-                 tuple(row['answer']) or None) for row in rows))
+    texts = []
+    for row in rows:
+        answer = tuple(row['answer']) or None
+        texts.append(Text(row['text_id'], row['text'], row['source'], answer))
+    return TextSet(tuple(texts))

@@ -41,8 +41,11 @@ class SalienceEvaluator(BaseEvaluator):
         # The path of this model's folder in results/, which may have several
         # parts, is its path in predictions/ beside it.
         folder = Path(self._out_dir).parent
-        root = next(p for p in folder.parents if p.name == 'results')
-        model = folder.relative_to(root).as_posix()
+        results = folder.parent
+        while results.name != 'results':
+            results = results.parent
+        model = folder.relative_to(results).as_posix()
+        predictions = results.with_name('predictions') / model
         texts = texts_of(test_set)
         if len(text_id) != len(texts):
             raise InputError(
@@ -50,9 +53,10 @@ class SalienceEvaluator(BaseEvaluator):
                 str(len(text_id)), 'If .cache/dataset_size.json, where the '
                 'run started, is of other texts, remove it and the '
                 'predictions, and run again.')
-        merged = merge_dumps(
-            read_model_dump(root.with_name('predictions') / model / file)
-            for file in dict.fromkeys(dump))
+        parts = []
+        for file in dict.fromkeys(dump):
+            parts.append(read_model_dump(predictions / file))
+        merged = merge_dumps(parts)
         ordered = TextLosses.of(merged.texts).in_order(f'dump of {model!r}',
                                                        texts.ids, texts.hashes)
         return _loss_numbers(model, ordered, texts)
@@ -65,8 +69,9 @@ def _loss_numbers(model: str, losses: TextLosses,
     table = TargetTokens.of(texts, spans).table({model: losses})
     numbers = {'all_token_loss': float(mean_token_loss(table)[0])}
     if any(text.answer for text in texts):
-        numbers['label_token_loss'] = float(
-            mean_token_loss(table, answer_mask(texts, spans))[0])
+        answers = answer_mask(texts, spans)
+        label_token_loss = mean_token_loss(table, answers)[0]
+        numbers['label_token_loss'] = float(label_token_loss)
     n_scored = int(table.scored.sum())
     return numbers | {
         'bits_per_byte': float(bits_per_byte(table)[0]),

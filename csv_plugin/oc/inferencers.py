@@ -56,8 +56,8 @@ class _LossInferencer(BaseInferencer, ABC):
             return []
         path = Path(output_json_filepath, output_json_filename)
         rows = self._rows(path, retriever, ice_template, prompt_template)
-        entries = {str(index): row for index, row in enumerate(rows)}
-        write_json(path, entries)
+        numbers = map(str, range(len(rows)))
+        write_json(path, dict(zip(numbers, rows)))
         shutil.rmtree(_chunks(path), ignore_errors=True)
         return rows
 
@@ -98,18 +98,16 @@ class TokenLossInferencer(_LossInferencer):
             texts = texts_of(retriever.index_ds)
             part = texts_of(retriever.test_ds)
             chunks = _chunks(path)
-            dump = score_in_chunks(
-                partial(
-                    get_token_loss, self.model, texts, context=self.context),
-                part.texts,
-                chunks,
-                progress=partial(
-                    tqdm, unit='chunk', desc=one_line(chunks.name)))
+            score = partial(
+                get_token_loss, self.model, texts, context=self.context)
+            progress = partial(tqdm, unit='chunk', desc=one_line(chunks.name))
+            dump = score_in_chunks(score, part.texts, chunks, progress)
             info = replace(dump.info, folder=path.parent.name)
             write_dump(file, replace(dump, info=info))
-        return [
-            dict(text_id=text.text_id, dump=file.name) for text in dump.texts
-        ]
+        rows = []
+        for text in dump.texts:
+            rows.append(dict(text_id=text.text_id, dump=file.name))
+        return rows
 
 
 @ICL_INFERENCERS.register_module()
@@ -138,13 +136,14 @@ class LabelLossInferencer(_LossInferencer):
         texts = label_texts(self.model, retriever, ice_template,
                             prompt_template, self.max_seq_len)
         losses = token_losses(*engine, texts, progress=tqdm)
-        return [_label_row(*pair) for pair in zip(texts, losses)]
+        return list(map(_label_row, texts, losses))
 
 
 def _label_row(text: Text, losses: TokenLosses) -> dict[str, Any]:
     """The entry of an item, by the losses of its prompt and label."""
     label = answer_mask([text], [losses.spans])
     assert text.answer is not None
+    start, end = text.answer
     nats = float(losses.losses[label].sum())
     if np.isnan(nats):
         raise InputError(
@@ -154,7 +153,7 @@ def _label_row(text: Text, losses: TokenLosses) -> dict[str, Any]:
     return dict(
         label_loss=nats,
         label_tokens=int(label.sum()),
-        label_bytes=len(text.text[slice(*text.answer)].encode()),
+        label_bytes=len(text.text[start:end].encode()),
         origin_prompt=text.text)
 
 
@@ -164,4 +163,5 @@ def _stem(path: Path) -> str:
 
 
 def _chunks(path: Path) -> Path:
+    """Return the folder of what was scored so far."""
     return path.with_name(f'tmp_{_stem(path)}')

@@ -1,15 +1,20 @@
 """The right answers of a benchmark, each behind the benchmark's own prompt.
 
-For a benchmark with a prompt template per label, the label is the part of the
-right template that differs from the other templates. If the difference begins
-inside a word, the label begins with that word. For a benchmark answered by
-generation, the label is the reference, with a space before it if the prompt
-ends in a visible ASCII character.
+The right answer is called the label. How a benchmark asks decides where in the
+text the label begins:
+
+* A benchmark of perplexities has a template for each label, and the label is
+  the part of the right template that differs from the other templates. Of
+  "Review: {text} It is good." and "Review: {text} It is bad.", labels are
+  "good." and "bad.". If the difference begins inside a word, the label begins
+  with that word.
+* A benchmark of written answers has one template, and the label is the
+  reference. A space is put before it if the prompt ends in a visible ASCII
+  character.
 """
 import os.path
 import re
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import Any, Optional
 
 from opencompass.models.huggingface_above_v4_33 import _convert_chat_messages
@@ -58,124 +63,135 @@ def label_texts(model: Any,
     """
     column = check_output_column(retriever.dataset_reader.output_column)
     template = ice_template if prompt_template is None else prompt_template
-    prompt_and_label = _by_reference if _is_generative(template) else partial(
-        _by_label, after_common_start=after_common_start)
+    is_written = (
+        isinstance(template.template, str) or template.prompt_type == 'meta')
+
+    def prompt_and_label(item: Mapping[str, Any],
+                         examples: Any) -> tuple[str, str]:
+        """Return the prompt of an item with some examples, and its label."""
+        shown = retriever.generate_ice(examples, ice_template=ice_template)
+        if is_written:
+            return _by_reference(model, template, item, column, shown)
+        return _by_templates(model, template, item, column, shown,
+                             after_common_start)
+
     texts = []
     for index, examples in enumerate(retriever.retrieve()):
-        entry = dict(retriever.test_ds[index])
-        while True:
-            ice = retriever.generate_ice(examples, ice_template=ice_template)
-            prompt, label = prompt_and_label(model, template, entry, column,
-                                             ice)
-            if not examples or not max_seq_len or \
-                    model.get_token_len(prompt + label) <= max_seq_len:
-                break
+        item = dict(retriever.test_ds[index])
+        prompt, label = prompt_and_label(item, examples)
+        while examples and max_seq_len and \
+                model.get_token_len(prompt + label) > max_seq_len:
             examples = examples[:-1]
-        texts.append(
-            Text(
-                str(index),
-                prompt + label,
-                answer=(len(prompt), len(prompt + label))))
+            prompt, label = prompt_and_label(item, examples)
+        text = prompt + label
+        texts.append(Text(str(index), text, answer=(len(prompt), len(text))))
     return texts
 
 
-def _is_generative(template: Any) -> bool:
-    return isinstance(template.template, str) or template.prompt_type == 'meta'
+def _by_templates(model: Any, template: Any, item: Mapping[str,
+                                                           Any], column: str,
+                  examples: Any, after_common_start: bool) -> tuple[str, str]:
+    """Return the prompt and the label of an item with a template per label.
 
-
-def _by_label(model: Any, template: Any, entry: Mapping[str, Any], column: str,
-              ice: Any, after_common_start: bool) -> tuple[str, str]:
-    """Prompt and label of an item by the templates of all labels."""
-    gold = str(entry[column])
-    marked, values = _marked_templates(model, template, entry, ice)
-    shared = _common_start(marked.values())
-    _check_label(gold, column, marked, shared)
-    filled = {name: text.translate(values) for name, text in marked.items()}
-    start = shared.translate(values)
-    if after_common_start and start == shared:
-        start = _common_start(filled.values())
-    label = filled[gold][len(start):]
+    The prompt is the start that all templates share, filled with the columns
+    of the item.
+    """
+    gold = str(item[column])
+    templates, values = _marked_templates(model, template, item, examples)
+    shared = _common_start(templates.values())
+    _check_template(gold, column, templates, shared)
+    prompt = shared.translate(values)
+    if after_common_start and prompt == shared:
+        filled = [text.translate(values) for text in templates.values()]
+        prompt = _common_start(filled)
+    label = templates[gold].translate(values)[len(prompt):]
     if not label:
         raise InputError(
             f'label {gold!r} in column {column!r}',
             'a right answer that differs from the others',
-            f'one that another begins with: ...{start[-40:]!r}',
+            f'one that another begins with: ...{prompt[-40:]!r}',
             'Remove the item, or run the benchmark without its label loss.')
-    return start, label
+    return prompt, label
 
 
-def _marked_templates(model: Any, template: Any, entry: Mapping[str, Any],
-                      ice: Any) -> tuple[dict[str, str], dict[int, str]]:
-    """Templates by label with a mark for each column, and values of marks.
+def _marked_templates(model: Any, template: Any, item: Mapping[str, Any],
+                      examples: Any) -> tuple[dict[str, str], dict[int, str]]:
+    """Return templates by label, and the values of the marks in them.
 
-    With marks in the place of columns, text that the templates share differs
-    from text that the values share. A mark is a code point for private use, so
-    no template contains it.
+    Templates have a mark in the place of each column. So a start that they
+    share is a start of the templates, even where two columns of the item begin
+    alike. A mark is a code point for private use, so no template contains it.
+    `str.translate` puts the values, which are by code point, into a template.
     """
     first_mark = 0xE000
     marks = {}
     values = {}
-    for mark, name in enumerate(entry, first_mark):
-        marks[name] = chr(mark)
-        values[mark] = str(entry[name])
-    marked = {}
+    for code_point, name in enumerate(item, first_mark):
+        marks[name] = chr(code_point)
+        values[code_point] = str(item[name])
+    templates = {}
     for label in template.template:
-        prompt = template.generate_label_prompt_item(marks, ice, label)
-        marked[str(label)] = _parse(model, prompt, 'ppl')
-    return marked, values
+        prompt = template.generate_label_prompt_item(marks, examples, label)
+        templates[str(label)] = _parsed(model, prompt, 'ppl')
+    return templates, values
 
 
-def _check_label(gold: str, column: str, marked: Mapping[str, str],
-                 shared: str) -> None:
+def _check_template(gold: str, column: str, templates: Mapping[str, str],
+                    shared: str) -> None:
     """Refuse a label whose template says no more than all templates do."""
     found = ''
-    if gold not in marked:
+    if gold not in templates:
         found = 'no such template'
-    elif shared == marked[gold]:
+    elif shared == templates[gold]:
         found = 'a template whose text all labels share'
     if found:
         raise InputError(
             f'label {gold!r} in column {column!r}',
-            f'one of {list(marked)}, with a template of its own', found,
+            f'one of {list(templates)}, with a template of its own', found,
             'Give the benchmark a template for each of its labels.')
 
 
 def _common_start(texts: Iterable[str]) -> str:
-    """The common start of texts, cut before an ASCII word that it ends in."""
-    return re.sub('[A-Za-z0-9]+$', '', os.path.commonprefix(list(texts)))
+    """Return the common start of texts, without an ASCII word that it ends in.
+    """
+    start = os.path.commonprefix(list(texts))
+    return re.sub('[A-Za-z0-9]+$', '', start)
 
 
-def _by_reference(model: Any, template: Any, entry: Mapping[str, Any],
-                  column: str, ice: Any) -> tuple[str, str]:
-    prompt = _parse(
-        model,
-        template.generate_item(
-            entry, output_field=column, ice_field_replace_token=ice), 'gen')
-    space = ' ' if re.search(r'[!-~]\Z', prompt) else ''
-    return prompt + space, _reference(entry[column], column)
+def _by_reference(model: Any, template: Any, item: Mapping[str, Any],
+                  column: str, examples: Any) -> tuple[str, str]:
+    """Return the prompt of an item, and its reference as the label."""
+    filled = template.generate_item(
+        item, output_field=column, ice_field_replace_token=examples)
+    prompt = _parsed(model, filled, 'gen')
+    ends_visibly = re.search(r'[!-~]\Z', prompt)
+    if ends_visibly:
+        prompt += ' '
+    return prompt, _reference(item[column], column)
 
 
 def _reference(answer: Any, column: str) -> str:
-    is_list = isinstance(answer, (list, tuple))
-    answers = answer if is_list else [answer]
-    types = (str, ) if is_list else (str, int, float)
-    if not answers or not all(isinstance(item, types) for item in answers):
-        raise InputError(
-            f'reference in column {column!r}',
-            'a text, a number or a list of texts',
-            f'a {type(answer).__name__}' + (' without texts' * is_list),
-            'Choose a dataset config whose references are right answers.')
-    return str(answers[0])
+    """Return the reference of an item, the first one of a list."""
+    found = f'a {type(answer).__name__}'
+    if isinstance(answer, (list, tuple)):
+        if answer and all(isinstance(text, str) for text in answer):
+            return answer[0]
+        found += ' without texts'
+    elif isinstance(answer, (str, int, float)):
+        return str(answer)
+    raise InputError(
+        f'reference in column {column!r}',
+        'a text, a number or a list of texts', found,
+        'Choose a dataset config whose references are right answers.')
 
 
-def _parse(model: Any, prompt: Any, mode: str) -> str:
-    """The text that the model would read of a prompt, or of a chat."""
+def _parsed(model: Any, prompt: Any, mode: str) -> str:
+    """Return the text that the model would read of a prompt, or of a chat."""
     parsed = model.parse_template(prompt, mode=mode)
     if isinstance(parsed, str):
         return parsed
-    # The BOS token is removed: scoring puts it in front itself.
+    [messages] = _convert_chat_messages([parsed])
     chat = model.tokenizer.apply_chat_template(
-        _convert_chat_messages([parsed])[0],
-        tokenize=False,
-        add_generation_prompt=mode == 'gen')
+        messages, tokenize=False, add_generation_prompt=mode == 'gen')
+    # The BOS token is removed: scoring puts it in front itself.
     return chat.removeprefix(model.tokenizer.bos_token or '')

@@ -11,7 +11,7 @@ from opencompass.models.huggingface_above_v4_33 import _convert_base_messages
 from opencompass.registry import MODELS
 
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine
-from csv_plugin.lm.engines.windows import cut_windows
+from csv_plugin.lm.engines.windows import by_window, cut_windows
 
 
 @MODELS.register_module()
@@ -45,20 +45,23 @@ class BatchedBaseModel(HuggingFaceBaseModel):
             add_special_tokens=True,
             truncation=True,
             max_length=self.max_seq_len)
-        rows = [np.array(ids, np.int64) for ids in encoded['input_ids']]
+        rows = []
         windows = []
-        for text, ids in enumerate(rows):
-            windows += cut_windows(text, ids, prefix=None, context=0)
-        losses = [np.zeros(len(ids)) for ids in rows]
+        losses = []
+        for text, ids in enumerate(encoded['input_ids']):
+            row = np.array(ids, np.int64)
+            rows.append(row)
+            windows += cut_windows(text, row, prefix=None, context=0)
+            losses.append(np.zeros(len(row)))
         with closing(self._engine.score(windows, iter)) as batches:
             for batch, found in batches:
-                ends = np.cumsum([len(window.targets) for window in batch])
-                for window, part in zip(batch, np.split(found, ends[:-1])):
+                for window, part in zip(batch, by_window(batch, found)):
                     losses[window.text][1:] = part
         means = np.empty(len(rows))
         for text, ids in enumerate(rows):
             first = mask_length[text] if mask_length is not None else 0
             counted = ids != self.tokenizer.pad_token_id
-            total = losses[text][first:][counted[first:]].sum()
+            behind = losses[text][first:]
+            total = behind[counted[first:]].sum()
             means[text] = total / (counted.sum() - first)
         return means

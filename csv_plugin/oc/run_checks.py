@@ -56,11 +56,11 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
         _refuse_lmdeploy(models)
         for model in models:
             if _returns_no_losses(model):
+                name = model_abbr_from_cfg(model)
                 warnings.append(
-                    f'model {model_abbr_from_cfg(model)!r}: no token losses '
-                    'will come of it, as an API returns none. Wrap it as '
-                    'TokenLossModel with an engine for its losses '
-                    '(docs/opencompass.md).')
+                    f'model {name!r}: no token losses will come of it, as an '
+                    'API returns none. Wrap it as TokenLossModel with an '
+                    'engine for its losses (docs/opencompass.md).')
     return warnings
 
 
@@ -93,13 +93,12 @@ def _check_summarizer(summarizer: Mapping[str, Any], models: Sequence[Any],
     names = names_in_run(
         summarizer.get('benchmarks', ()), datasets, groups, predicted)
     if isinstance(summarizer.get('known'), str) and predicted:
-        names_of_models = map(model_abbr_from_cfg_used_in_summarizer, models)
-        _, notes = read_known(summarizer['known'], [*names_of_models],
-                              predicted)
+        columns = list(map(model_abbr_from_cfg_used_in_summarizer, models))
+        _, notes = read_known(summarizer['known'], columns, predicted)
         yield from notes
     check_benchmarks(names, predictors)
-    in_groups = [group['name'] for group in groups]
-    if missing := _missing(names, [*present, *in_groups]):
+    missing = _missing(names, [*present, *_names_of(groups)])
+    if missing:
         yield ('no dataset or summary group of this run is called '
                f'{shortened(", ".join(missing), 200)}: predictions of these '
                'benchmarks have no accuracy beside them.')
@@ -152,13 +151,17 @@ def with_common_groups(groups: Sequence[Mapping[str, Any]],
     or if a group or a dataset of the run has their name.
     """
     present = {*map(dataset_abbr_from_cfg, datasets)}
-    taken = present | {group['name'] for group in groups}
+    taken = present.union(_names_of(groups))
     found = list(groups)
     for group in COMMON_GROUPS:
         has_dataset = not present.isdisjoint(group['subsets'])
         if has_dataset and group['name'] not in taken:
             found.append(group)
     return found
+
+
+def _names_of(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [group['name'] for group in groups]
 
 
 def check_models(models: Sequence[Any]) -> None:
@@ -200,15 +203,18 @@ def names_in_run(pairs: Any, datasets: Sequence[Any],
     from exactly one name of the run.
     """
     pairs = _pairs('benchmarks', pairs, "such as [('mmlu', 'my_mmlu')]")
-    _pairs('benchmarks',
-           [name for _, name in pairs if not isinstance(name, str)],
+    benchmarks = []
+    with_metric = []
+    for benchmark, name in pairs:
+        benchmarks.append(benchmark)
+        if not isinstance(name, str):
+            with_metric.append(name)
+    _pairs('benchmarks', with_metric,
            "such as ('my_mmlu', 'accuracy') for a metric")
-    check_unique('benchmarks of PredictedSummarizer',
-                 (benchmark for benchmark, _ in pairs))
+    check_unique('benchmarks of PredictedSummarizer', benchmarks)
     names = dict(pairs)
     known = _known_names().union(map(_plain, (*names, *predicted)))
-    present = {group['name'] for group in groups}
-    present.update(map(dataset_abbr_from_cfg, datasets))
+    present = {*map(dataset_abbr_from_cfg, datasets), *_names_of(groups)}
     for name in _missing(names, present):
         near = [other for other in present if _one_typing_error(name, other)]
         if len(near) == 1 and _plain(name) not in known:
@@ -230,8 +236,9 @@ def _missing(names: Mapping[str, Name], present: Collection[str]) -> list[str]:
 def _one_typing_error(first: str, second: str) -> bool:
     """Return whether a character was changed, added, left out or swapped."""
     shortest, longest = sorted([len(first), len(second)])
-    same = len(os.path.commonprefix([first, second])) + len(
-        os.path.commonprefix([first[::-1], second[::-1]]))
+    same_start = os.path.commonprefix([first, second])
+    same_end = os.path.commonprefix([first[::-1], second[::-1]])
+    same = len(same_start) + len(same_end)
     swapped = same == longest - 2 and sorted(first) == sorted(second)
     # Beginning and end may overlap.
     return swapped or min(same, shortest) >= longest - 1
@@ -241,7 +248,8 @@ def _one_typing_error(first: str, second: str) -> bool:
 def _known_names() -> frozenset[str]:
     """Return the benchmarks that this package and OpenCompass know."""
     folders = Path(opencompass.__file__).with_name('configs') / 'datasets'
-    return frozenset(map(_plain, [*known_benchmarks(), *os.listdir(folders)]))
+    names = [*known_benchmarks(), *os.listdir(folders)]
+    return frozenset(map(_plain, names))
 
 
 def _plain(name: str) -> str:
@@ -256,8 +264,9 @@ def check_benchmarks(
     `names` are benchmarks that a config gives other names.
     """
     # An unusable predictor may predict any benchmark.
-    if any(isinstance(part, Missing) for part in predictors.values()):
-        return
+    for predictor in predictors.values():
+        if isinstance(predictor, Missing):
+            return
     known = predictable_benchmarks(predictors)
     for name in names:
         if name not in known:
@@ -273,9 +282,16 @@ def _wrong_name(name: str, near: Sequence[str], what: str) -> InputError:
 
 def _pairs(what: str, values: Any, example: str) -> list[tuple[str, Any]]:
     """Check that values of a config are pairs that begin with a text."""
-    if not isinstance(values, (list, tuple)) or not all(
-            isinstance(pair, (list, tuple)) and len(pair) == 2
-            and isinstance(pair[0], str) for pair in values):
-        raise InputError(f'{what} of {_SUMMARIZER}', f'pairs, {example}',
-                         repr(values)[:80], 'Write a list of pairs.')
-    return [(first, second) for first, second in values]
+    error = InputError(f'{what} of {_SUMMARIZER}', f'pairs, {example}',
+                       repr(values)[:80], 'Write a list of pairs.')
+    if not isinstance(values, (list, tuple)):
+        raise error
+    pairs = []
+    for pair in values:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            raise error
+        first, second = pair
+        if not isinstance(first, str):
+            raise error
+        pairs.append((first, second))
+    return pairs

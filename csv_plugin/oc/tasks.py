@@ -35,7 +35,7 @@ class _SteadyTask(BaseTask):
             datasets.update(map(dataset_abbr_from_cfg, part))
         # Most models that the name of a task has.
         most = 3
-        models = [*map(model_abbr_from_cfg, self.model_cfgs)]
+        models = list(map(model_abbr_from_cfg, self.model_cfgs))
         if len(models) > most:
             models[most:] = [f'+{len(models) - most}']
         noun = 'dataset' if len(datasets) == 1 else 'datasets'
@@ -99,9 +99,12 @@ class SteadyInferTask(_SteadyTask, OpenICLInferTask):
 
     def __init__(self, cfg: Config) -> None:
         super().__init__(cfg)
-        runs = [model.get('run_cfg', {}) for model in self.model_cfgs]
-        self.num_gpus = max(run.get('num_gpus', 0) for run in runs)
-        self.num_procs = max(run.get('num_procs', 1) for run in runs)
+        self.num_gpus = 0
+        self.num_procs = 1
+        for model in self.model_cfgs:
+            run = model.get('run_cfg', {})
+            self.num_gpus = max(self.num_gpus, run.get('num_gpus', 0))
+            self.num_procs = max(self.num_procs, run.get('num_procs', 1))
 
     def run(self, cur_model: Any = None, cur_model_abbr: Any = None) -> None:
         """Run all datasets; a `RuntimeError` in the end if some failed."""

@@ -3,7 +3,6 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from itertools import chain
 from typing import Optional
 
 import numpy as np
@@ -33,7 +32,9 @@ def accuracy_table(where: str, models: Optional[Sequence[str]],
     """
     found: dict[str, dict[str, Cell]] = {}
     for cell in cells:
-        found.setdefault(cell[1].task, {})[cell[1].name] = cell
+        _, record = cell
+        of_task = found.setdefault(record.task, {})
+        of_task[record.name] = cell
     if not found:
         raise InputError(
             where, f'accuracies on {", ".join(patterns) or "a benchmark"}',
@@ -43,21 +44,29 @@ def accuracy_table(where: str, models: Optional[Sequence[str]],
     infos = benchmark_infos(kept, chance)
     left_out.warn()
     if models is None:
-        models = sorted(set().union(*(found[name] for name in kept)))
+        with_cell: set[str] = set()
+        for name in kept:
+            with_cell.update(found[name])
+        models = sorted(with_cell)
     places = {model: place for place, model in enumerate(models)}
     accuracies = np.full((len(models), len(kept)), math.nan)
-    records: dict[str, list[Measured]] = {name: [] for name in kept}
+    records: list[Measured] = []
+    by_benchmark: dict[str, list[Measured]] = {}
     for column, name in enumerate(kept):
+        by_benchmark[name] = []
         for model, (accuracy, record) in found[name].items():
             accuracies[places[model], column] = accuracy
-            records[name].append(record)
-    every = tuple(chain.from_iterable(records.values()))
-    check(every)
-    n_items = [_n_items(n, records[n], infos[n].n_items) for n in kept]
+            by_benchmark[name].append(record)
+        records += by_benchmark[name]
+    check(records)
+    levels = []
+    n_items = []
+    for name in kept:
+        levels.append(infos[name].chance)
+        n_items.append(_n_items(name, by_benchmark[name], infos[name].n_items))
     return AccuracyTable(
-        tuple(models), tuple(kept), accuracies,
-        np.array([infos[name].chance for name in kept]),
-        np.array(n_items, np.int64), every)
+        tuple(models), tuple(kept), accuracies, np.array(levels),
+        np.array(n_items, np.int64), tuple(records))
 
 
 def _kept(found: Iterable[str], patterns: Sequence[str], chance: Iterable[str],
@@ -67,10 +76,9 @@ def _kept(found: Iterable[str], patterns: Sequence[str], chance: Iterable[str],
     # Each once, in the order of the patterns.
     names: dict[str, None] = {}
     for pattern in patterns or ['*']:
-        matching = [
-            name for name in sorted(found) if fnmatchcase(name, pattern)
-        ]
-        names |= dict.fromkeys(matching)
+        for name in sorted(found):
+            if fnmatchcase(name, pattern):
+                names[name] = None
     kept = [name for name in names if name in known] or [*names]
     for name in names:
         if name not in kept:
@@ -80,8 +88,11 @@ def _kept(found: Iterable[str], patterns: Sequence[str], chance: Iterable[str],
 
 
 def _n_items(name: str, records: Sequence[Measured], known: int) -> int:
+    """Return the number of items of a benchmark, 0 if it is not known."""
     stated: set[int] = set()
+    parts = []
     for record in records:
+        parts.append(record.facts.get(PART))
         if record.facts.get(N_ITEMS):
             stated.add(record.facts[N_ITEMS])
     if len(stated) > 1:
@@ -89,6 +100,6 @@ def _n_items(name: str, records: Sequence[Measured], known: int) -> int:
             f'accuracies on {name!r} are of {min(stated)} to {max(stated)} '
             f'items: all are taken to be of {min(stated)}.',
             stacklevel=4)
-    if not stated and any(r.facts.get(PART) == 'some' for r in records):
+    if not stated and 'some' in parts:
         return 0
     return min(stated, default=known)

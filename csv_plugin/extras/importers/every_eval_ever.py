@@ -75,14 +75,15 @@ def read_every_eval_ever(
     by_model = _by('name', cells)
 
     def of_one_model(model: str) -> list[Cell]:
-        check_weights(measured for _, measured in by_model[model])
+        _, records = zip(*by_model[model])
+        check_weights(records)
         return by_model[model]
 
     models = usable(of_one_model, by_model, 'model', left_out)
     by_task = _by('task', chain.from_iterable(models.values()))
     columns = usable(lambda name: _column(name, by_task[name], left_out),
                      sorted(by_task), 'evaluation', left_out)
-    where = ', '.join(str(path) for path in paths)
+    where = ', '.join(map(str, paths))
     for pattern in benchmarks:
         if not any(fnmatchcase(name, pattern) for name in columns):
             raise InputError(where, f'accuracies on {pattern}', left_out.text,
@@ -92,46 +93,63 @@ def read_every_eval_ever(
 
 
 def _by(owner: str, cells: Iterable[Cell]) -> dict[str, list[Cell]]:
+    """Group cells by a field of their records."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
-        groups.setdefault(getattr(cell[1], owner), []).append(cell)
+        _, record = cell
+        groups.setdefault(getattr(record, owner), []).append(cell)
     return groups
 
 
 def _column(name: str, scores: Sequence[Cell],
             left_out: LeftOut) -> list[Cell]:
     """The accuracies of models on an evaluation, all by the same metric."""
-    # A metric counts once for each model that has it.
-    pairs = {(measured.name, measured.facts[METRIC]) for _, measured in scores}
-    uses = Counter(metric for _, metric in pairs)
-    metric = max(sorted(uses), key=lambda metric: uses[metric])
+    metric = _most_used_metric(scores)
     cells = []
+    records = []
     for model, of_model in _by('name', scores).items():
-        same = [s for s in of_model if s[1].facts[METRIC] == metric]
-        # Without trials on a few of the items.
-        most = max(map(_n_items, same), default=0)
-        wanted = [score for score in same if _n_items(score) == most]
-        reason = ''
+        same = [cell for cell in of_model if cell[1].facts[METRIC] == metric]
         if not same:
-            reason = f'other models have the {metric}'
-        elif len({accuracy for accuracy, _ in wanted}) > 1:
-            files = dict.fromkeys(measured.file for _, measured in wanted)
-            reason = f'scores differ, in {" and ".join(files)}'
-        else:
-            cells.append(wanted[0])
-            if len(wanted) < len(same):
-                reason = 'another record has more items'
-        if reason:
-            left_out.add('result', reason, f'{name} of {model}')
-    check_settings([measured for _, measured in cells], (SHOTS, ))
+            left_out.add('result', f'other models have the {metric}',
+                         f'{name} of {model}')
+            continue
+        # Without trials on a few of the items.
+        most = max(map(_n_items, same))
+        wanted = [cell for cell in same if _n_items(cell) == most]
+        # Each once, in the order of the records.
+        accuracies: dict[float, None] = {}
+        files: dict[str, None] = {}
+        for accuracy, record in wanted:
+            accuracies[accuracy] = None
+            files[record.file] = None
+        if len(accuracies) > 1:
+            left_out.add('result', f'scores differ, in {" and ".join(files)}',
+                         f'{name} of {model}')
+            continue
+        if len(wanted) < len(same):
+            left_out.add('result', 'another record has more items',
+                         f'{name} of {model}')
+        cells.append(wanted[0])
+        records.append(wanted[0][1])
+    check_settings(records, (SHOTS, ))
     if not cells:
         raise InputError(name, 'one score of a model', 'several',
                          'Leave out records.')
     return cells
 
 
-def _n_items(score: Cell) -> int:
-    return score[1].facts[N_ITEMS] or 0
+def _most_used_metric(scores: Sequence[Cell]) -> str:
+    """The metric of most models, the first by its name of several."""
+    uses = Counter[str]()
+    for of_model in _by('name', scores).values():
+        # A metric counts once for each model that has it.
+        uses.update({record.facts[METRIC] for _, record in of_model})
+    return max(sorted(uses), key=lambda metric: uses[metric])
+
+
+def _n_items(cell: Cell) -> int:
+    _, record = cell
+    return record.facts[N_ITEMS] or 0
 
 
 def _files(paths: Iterable[FilePath]) -> Iterator[Path]:
@@ -161,13 +179,13 @@ def _cells(path: Path, wanted: Sequence[str],
         return
     for result in results:
         name = str(result.fields.get('evaluation_name'))
-        if any(fnmatchcase(name, p) for p in wanted or ['*']):
-            try:
-                yield _cell(result, replace(measured, task=name))
-            except InputError as error:
-                left_out.add('result',
-                             str(error).removeprefix(f'{result.where}, '),
-                             f'{name} of {measured.name}')
+        if wanted and not any(fnmatchcase(name, part) for part in wanted):
+            continue
+        try:
+            yield _cell(result, replace(measured, task=name))
+        except InputError as error:
+            reason = str(error).removeprefix(f'{result.where}, ')
+            left_out.add('result', reason, f'{name} of {measured.name}')
 
 
 def _weights(path: Path, model: JsonPart) -> Measured:
@@ -185,15 +203,17 @@ def _weights(path: Path, model: JsonPart) -> Measured:
 def _cell(result: JsonPart, measured: Measured) -> Cell:
     config = result.part('metric_config')
     details = result.part('score_details')
-    counts = (inside(details.fields, 'uncertainty', 'num_samples'),
-              inside(result.fields, 'source_data', 'samples_number'))
-    known = [n for n in counts if type(n) is int and n > 0]
+    n_items = None
+    for stated in (inside(details.fields, 'uncertainty', 'num_samples'),
+                   inside(result.fields, 'source_data', 'samples_number')):
+        if n_items is None and type(stated) is int and stated > 0:
+            n_items = stated
     generation = inside(result.fields, 'generation_config',
                         'additional_details')
     facts = measured.facts | {
         METRIC: _metric(measured.task, config),
         SHOTS: inside(generation, 'num_fewshot'),
-        N_ITEMS: known[0] if known else None
+        N_ITEMS: n_items
     }
     accuracy = _fraction(config, details.number('score'))
     return accuracy, replace(measured, facts=facts)
@@ -202,18 +222,22 @@ def _cell(result: JsonPart, measured: Measured) -> Cell:
 def _metric(evaluation: str, config: JsonPart) -> str:
     """The accuracy that a result has."""
     fields = config.fields
-    given = [
-        fields[f'metric_{name}'] for name in ('kind', 'id', 'name')
-        if isinstance(fields.get(f'metric_{name}'), str)
-    ]
-    # Such as 'MMLU - EM', with a description of the evaluation.
-    names = given or [
-        str(fields.get('evaluation_description')),
-        evaluation.rpartition(' - ')[2]
-    ]
-    found = [_accuracy(name) for name in names]
-    # The first name of a metric must be that of an accuracy.
-    is_accuracy = bool(found[0]) if given else any(found)
+    names = []
+    for field in ('metric_kind', 'metric_id', 'metric_name'):
+        if isinstance(fields.get(field), str):
+            names.append(fields[field])
+    if names:
+        # The first name of a metric must be that of an accuracy.
+        found = list(map(_accuracy, names))
+        is_accuracy = found[0] != ''
+    else:
+        # Such as 'MMLU - EM', with a description of the evaluation.
+        names = [
+            str(fields.get('evaluation_description')),
+            evaluation.rpartition(' - ')[2]
+        ]
+        found = list(map(_accuracy, names))
+        is_accuracy = any(found)
     if fields.get('lower_is_better') or not is_accuracy:
         raise InputError(config.where, 'an accuracy',
                          repr(names[0])[:50], 'Choose other evaluations.')
@@ -228,7 +252,8 @@ def _accuracy(name: str) -> str:
     """The accuracy that a name or a description is about, or ''."""
     words = name.lower().replace('_', ' ')
     # An id may begin with the name of its leaderboard.
-    found = _ACCURACY.match(words) or _ACCURACY.match(words.rpartition('.')[2])
+    last_part = words.rpartition('.')[2]
+    found = _ACCURACY.match(words) or _ACCURACY.match(last_part)
     if not found or is_no_accuracy(found[0]):
         return ''
     return found[1] + _SAME.get(found[2], found[2])

@@ -103,21 +103,26 @@ def read_items(where: FilePath, read: Callable[[str], list[_Value | str]],
     tasks = [*tasks]
     chosen: set[str] = set()
     for pattern in patterns or ['*']:
-        matching = {task for task in tasks if _matches(task, pattern)}
+        matching = [task for task in tasks if _matches(task, pattern)]
         if not matching:
             raise InputError(where, f'a task with answers, called {pattern!r}',
                              shortened(', '.join(tasks), 200) or 'none',
                              'Correct --tasks, or leave it out.')
-        chosen |= matching
-    found = usable(read, [task for task in tasks if task in chosen], 'task',
-                   left_out)
+        chosen.update(matching)
+    wanted = [task for task in tasks if task in chosen]
+    found = usable(read, wanted, 'task', left_out)
     items = {}
     for task, values in found.items():
-        reasons = Counter(value for value in values if isinstance(value, str))
+        reasons = Counter[str]()
+        kept = []
+        for value in values:
+            if isinstance(value, str):
+                reasons[value] += 1
+            else:
+                kept.append(value)
         for reason, number in reasons.items():
             left_out.add('part', reason,
                          f'{counted(number, "item")} of {task}')
-        kept = [value for value in values if not isinstance(value, str)]
         if kept:
             items[task] = kept
     if not items:

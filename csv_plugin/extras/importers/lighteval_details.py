@@ -2,7 +2,7 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Optional
+from typing import Optional
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted
@@ -55,38 +55,43 @@ def _date(file: Path) -> str:
 
 def _answers(task: str, runs: Sequence[Path],
              left_out: LeftOut) -> list[Answer]:
-    records = {file: _measured(task, file) for file in runs}
+    records = {}
+    rows = {}
+    for file in runs:
+        records[file] = _measured(task, file)
+        rows[file] = list(read_rows_of(file, ('doc', 'model_response')))
     check_weights(filter(None, records.values()))
-    rows = {
-        file: [*read_rows_of(file, ('doc', 'model_response'))]
-        for file in runs
-    }
     # The last of those with the most items.
     chosen = max(runs[::-1], key=lambda file: len(rows[file]))
     for file in runs:
         if file != chosen:
             left_out.add('run', 'another run has more items or is newer',
                          f'{counted(len(rows[file]), "item")} of {task}')
-    parts = [
-        JsonPart(f'{chosen}, row {number}', row, _REMEDY)
-        for number, row in enumerate(rows[chosen])
-    ]
-    docs = [part.part('doc') for part in parts]
-    names = told_apart([f'{task}/{doc.get("id", str)}' for doc in docs],
-                       [repr(_content(doc)) for doc in docs])
-    record = records[chosen]
-    return [_answer(part, name, record) for part, name in zip(parts, names)]
-
-
-def _content(doc: JsonPart) -> list[Any]:
-    return [doc.fields.get(name) for name in ('query', 'choices')]
+    parts = []
+    ids = []
+    contents = []
+    for number, row in enumerate(rows[chosen]):
+        part = JsonPart(f'{chosen}, row {number}', row, _REMEDY)
+        doc = part.part('doc')
+        content = [doc.fields.get('query'), doc.fields.get('choices')]
+        parts.append(part)
+        ids.append(f'{task}/{doc.get("id", str)}')
+        contents.append(repr(content))
+    answers = []
+    for part, name in zip(parts, told_apart(ids, contents)):
+        answers.append(_answer(part, name, records[chosen]))
+    return answers
 
 
 def _measured(task: str, file: Path) -> Optional[Measured]:
     """What the results of a run state, if they are beside the details."""
     folder = file.absolute().parents[1]
-    output = next((p for p in folder.parents if p.name == 'details'), folder)
-    results = Path(output.parent, 'results', folder.relative_to(output),
+    details = folder
+    for parent in folder.parents[::-1]:
+        if parent.name == 'details':
+            # The one that is nearest to the file counts.
+            details = parent
+    results = Path(details.parent, 'results', folder.relative_to(details),
                    f'results_{_date(file)}.json')
     if not results.is_file():
         return None

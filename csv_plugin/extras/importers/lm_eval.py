@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from itertools import chain
 from pathlib import Path
 from typing import Any, Optional
 
@@ -71,7 +70,8 @@ def write_lm_eval_task(folder: FilePath, texts: TextSet) -> str:
     name = _task_name(texts)
     path = root / f'{name}.jsonl'
     lines = [_line(_PROBE, '')]
-    lines += [_line(text.text_id, text.text) for text in texts]
+    for text in texts:
+        lines.append(_line(text.text_id, text.text))
     task = _TASK.format(
         name=name,
         n_texts=len(texts),
@@ -110,15 +110,20 @@ def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
             f'Run the harness with --tasks {task} --output_path.')
     samples, measured = samples_of(runs, Path(path).name, task, left_out)
     measured = replace(measured, task='')
-    losses = [
-        _text_loss(row, measured) for row in read_json_rows(samples, REMEDY)
-    ]
-    if _PROBE not in [loss.text_id for loss in losses]:
+    losses = []
+    has_probe = False
+    for row in read_json_rows(samples, REMEDY):
+        loss = _text_loss(row, measured)
+        if loss.text_id == _PROBE:
+            has_probe = True
+        else:
+            losses.append(loss)
+    if not has_probe:
         raise InputError(
             samples, 'the empty text of the task', 'none',
             'Write the task by write_lm_eval_task(), and run it whole.')
     left_out.warn()
-    return [loss for loss in losses if loss.text_id != _PROBE]
+    return losses
 
 
 def _text_loss(row: JsonPart, measured: Measured) -> TextLoss:
@@ -165,11 +170,16 @@ def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
         samples, measured = samples_of(runs, Path(path).name, task, left_out)
         prefix = f'{task}|{measured.facts[SHOTS] or 0}/'
         rows = _first_filter(samples)
-        ids = [f'{prefix}{row.fields.get("doc_id")}' for row in rows]
-        names = told_apart(ids, [_content(row) for row in rows])
-        return [_answer(row, name, measured) for row, name in zip(rows, names)]
+        ids = []
+        for row in rows:
+            ids.append(f'{prefix}{row.fields.get("doc_id")}')
+        names = told_apart(ids, list(map(_content, rows)))
+        answers = []
+        for row, name in zip(rows, names):
+            answers.append(_answer(row, name, measured))
+        return answers
 
-    found = sorted(task for task in kinds if kinds[task] not in _NO_ANSWERS)
+    found = [task for task in sorted(kinds) if kinds[task] not in _NO_ANSWERS]
     return read_items(path, read, found, sorted(wanted), left_out)
 
 
@@ -221,13 +231,18 @@ def read_lm_eval_answers(
             numbers of few-shot examples.
     """
     left_out = LeftOut()
-    runs = {model: read_runs(path, left_out) for model, path in paths.items()}
-    every = [*chain.from_iterable(runs.values())]
+    runs = {}
+    every = []
+    for model, path in paths.items():
+        runs[model] = read_runs(path, left_out)
+        every += runs[model]
+    leaves = {}
     if tasks:
         leaves = _leaves(every, tasks)
     else:
-        kinds = _kinds(every)
-        leaves = {task: task for task in kinds if kinds[task] is not None}
+        for task, kind in _kinds(every).items():
+            if kind is not None:
+                leaves[task] = task
     chosen = {}
     for leaf, task in leaves.items():
         metric = (metrics or {}).get(task)
@@ -243,9 +258,8 @@ def read_lm_eval_answers(
             answers[record.name][result.task] = _grades(result)
             records.append(record)
         except InputError as error:
-            left_out.add('result',
-                         str(error).removeprefix(f'{result.where}: '),
-                         f'{result.task} of {record.name}')
+            reason = str(error).removeprefix(f'{result.where}: ')
+            left_out.add('result', reason, f'{result.task} of {record.name}')
     for model, of_model in answers.items():
         if not of_model:
             raise InputError(
@@ -362,6 +376,7 @@ def _right(row: JsonPart, answers: Sequence[str],
     if len(right) > 1 and accuracy in (0, 1):
         values = [float(pair[0]) for pair in scored[:len(answers)]]
         best = values.index(max(values))
+        # The best answer is right if the accuracy is 1, and else another one.
         right = [index for index in right if (index == best) == accuracy]
     if len(right) == 1:
         return right[0]

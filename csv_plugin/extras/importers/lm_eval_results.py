@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from typing import Any, Optional
 
@@ -53,8 +53,11 @@ class Run:
     @property
     def tasks(self) -> list[str]:
         """Names of tasks and groups that have metrics."""
-        items = self.results.items()
-        return [name for name, scores in items if isinstance(scores, dict)]
+        names = []
+        for name, scores in self.results.items():
+            if isinstance(scores, dict):
+                names.append(name)
+        return names
 
     @cached_property
     def version(self) -> str:
@@ -66,7 +69,7 @@ class Run:
             return '0.4'
         for task in self.tasks:
             # With a filter behind the metric.
-            if any(',' in key for key in self.results[task]):
+            if ',' in ''.join(self.results[task]):
                 return '0.4'
         return '0.3'
 
@@ -77,8 +80,12 @@ class Run:
 
     def filters(self, task: str, metric: str) -> list[str]:
         """Return the filters of a metric of a task, in the file's order."""
-        pairs = (key.partition(',') for key in self.scores(task))
-        return [name for found, _, name in pairs if found == metric]
+        names = []
+        for key in self.scores(task):
+            found, _, name = key.partition(',')
+            if found == metric:
+                names.append(name)
+        return names
 
     def scores(self, task: str) -> dict[str, Any]:
         """Return the values of a task by metric and filter, as 'acc,none'."""
@@ -118,11 +125,13 @@ class Run:
 
     def _prompt(self, *fields: str) -> Optional[str]:
         """The first field that is not empty; 'none' if all are."""
-        stated = [field for field in fields if field in self.content]
-        for field in stated:
-            if self.content[field]:
+        found = None
+        for field in fields:
+            if self.content.get(field):
                 return str(self.content[field])
-        return 'none' if stated else None
+            if field in self.content:
+                found = 'none'
+        return found
 
     @cached_property
     def _weights(self) -> dict[str, Any]:
@@ -140,9 +149,11 @@ class Run:
         adapter = args.get('peft') or args.get('delta')
         # The harness calls a model by its adapter, and invents a name where
         # there are no arguments.
-        names = [args[key] for key in _NAMES if key in args]
+        model = None
+        for key in _NAMES:
+            model = model or args.get(key)
         return {
-            'model': names[0] if names else None,
+            'model': model,
             'revision': revision,
             'commit': inside(config, 'model_sha') or None,
             'dtype': _DTYPES.get(dtype, dtype.removeprefix('torch.')),
@@ -185,8 +196,13 @@ class Run:
         config = inside(self.content, 'config') or {}
         limit = inside(config, 'limit')
         n_samples = inside(self.content, 'n-samples')
-        original = _total(inside(n_samples, n, 'original') for n in leaves)
-        n_items = _total(self._n_items(leaf, limit) for leaf in leaves)
+        originals = []
+        numbers = []
+        for leaf in leaves:
+            originals.append(inside(n_samples, leaf, 'original'))
+            numbers.append(self._n_items(leaf, limit))
+        original = _total(originals)
+        n_items = _total(numbers)
         part: Optional[str] = None
         if n_items is not None and original is not None:
             part = 'all' if n_items >= original else 'some'
@@ -221,8 +237,8 @@ def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
         raise InputError(path, 'results of lm-evaluation-harness, *.json',
                          'none',
                          'Name what --output_path of the harness named.')
-    runs = usable(lambda name: _read_run(root, root / name),
-                  [os.path.relpath(file, root) for file in files], 'file',
+    names = [os.path.relpath(file, root) for file in files]
+    runs = usable(lambda name: _read_run(root, root / name), names, 'file',
                   left_out)
     return sorted(runs.values(), key=lambda run: run.when)
 
@@ -257,8 +273,15 @@ def run_of(runs: Iterable[Run], name: str, task: str,
             found.append((run, run.measured(name, task)))
     # The sort is stable, and the newest is the last.
     found = sorted(found[::-1], key=lambda pair: _cut(pair[1]))
-    alike = [pair for pair in found if not _cut(pair[1])] or found
-    check_weights(record for _, record in alike)
+    records = []
+    n_whole = 0
+    for _, record in found:
+        records.append(record)
+        if not _cut(record):
+            n_whole += 1
+    # Whole runs come first; without any, all runs are alike.
+    alike = records[:n_whole] or records
+    check_weights(alike)
     for place, (run, _) in enumerate(found[1:], start=1):
         if place < len(alike):
             reason = ('the newest run counts; name the file of another as '
@@ -274,9 +297,9 @@ def samples_of(runs: Sequence[Run], name: str, task: str,
     """Return the samples of the run that counts among those that have some."""
     run = run_of(logged(runs, task), name, task, left_out)
     if run is None:
+        of_task = [run for run in runs if task in run.results]
         raise InputError(f'results of {name!r}', f'samples of {task}',
-                         _no_samples([r for r in runs if task in r.results]),
-                         LOG_SAMPLES)
+                         _no_samples(of_task), LOG_SAMPLES)
     return run.samples(task), run.measured('', task)
 
 
@@ -286,8 +309,9 @@ def logged(runs: Iterable[Run], task: str) -> list[Run]:
 
 
 def _no_samples(runs: Iterable[Run]) -> str:
-    versions = ' and '.join(sorted({run.version for run in runs}))
-    return f'no samples_*.jsonl beside results of version {versions}'
+    versions = {run.version for run in runs}
+    return ('no samples_*.jsonl beside results of version '
+            f'{" and ".join(sorted(versions))}')
 
 
 def _cut(record: Measured) -> float:
@@ -309,24 +333,32 @@ def arguments(args: Any) -> dict[str, str]:
                 args[key.strip()] = value.strip()
     if not isinstance(args, dict):
         return {}
-    return {
-        key: str(value).rstrip('/')
-        for key, value in args.items() if str(value) not in ('', 'None')
-    }
+    texts = {}
+    for key, value in args.items():
+        if str(value) not in ('', 'None'):
+            texts[key] = str(value).rstrip('/')
+    return texts
 
 
 def quantization(args: Mapping[str, str]) -> Optional[str]:
     """Return arguments that quantize; 'none', or None without arguments."""
-    options = [
-        f'{key}={value}' for key, value in sorted(args.items())
-        if _QUANTIZED.search(key) and value != 'False'
-    ]
-    return ', '.join(options) or ('none' if args else None)
+    if not args:
+        return None
+    options = []
+    for key, value in sorted(args.items()):
+        if _QUANTIZED.search(key) and value != 'False':
+            options.append(f'{key}={value}')
+    return ', '.join(options) or 'none'
 
 
 def _total(numbers: Iterable[Any]) -> Optional[int]:
-    known = [*numbers]
-    return int(sum(known)) if all(map(is_number, known)) else None
+    """Return the sum of numbers; None if one is missing."""
+    total = 0.0
+    for number in numbers:
+        if not is_number(number):
+            return None
+        total += number
+    return int(total)
 
 
 def _joined(values: Iterable[Optional[str]]) -> Optional[str]:
@@ -374,10 +406,12 @@ def read_results(runs: Mapping[str, Sequence[Run]],
     where = results_of(runs)
     tasks: set[str] = set()
     for of_model in runs.values():
-        tasks.update(chain.from_iterable(run.tasks for run in of_model))
+        for run in of_model:
+            tasks.update(run.tasks)
+    # The last pattern that each task matches.
     by_task: dict[str, str] = {}
     for pattern in patterns:
-        matching = {task for task in tasks if fnmatchcase(task, pattern)}
+        matching = [task for task in tasks if fnmatchcase(task, pattern)]
         if not matching:
             raise InputError(
                 where, f'the task {pattern!r} of a model or more',
@@ -392,15 +426,15 @@ def read_results(runs: Mapping[str, Sequence[Run]],
             left_out.add('task', f'{_no_samples(of_task)}. {LOG_SAMPLES}',
                          task)
         # Several weights are an error, whatever else can be used.
-        run = run_of(usable_runs, model, task, left_out)
-        if run is None:
+        chosen = run_of(usable_runs, model, task, left_out)
+        if chosen is None:
             continue
         try:
-            metric = _metric(run, task, metrics.get(by_task[task]) or None)
-            record = run.measured(model, task, metric)
-            results.append(Result(run, task, metric, record))
+            metric = _metric(chosen, task, metrics.get(by_task[task]) or None)
+            record = chosen.measured(model, task, metric)
+            results.append(Result(chosen, task, metric, record))
         except InputError as error:
-            reason = str(error).removeprefix(f'{run.path}, {task}: ')
+            reason = str(error).removeprefix(f'{chosen.path}, {task}: ')
             left_out.add('result', reason, f'{task} of {model}')
     return results
 
@@ -456,8 +490,8 @@ def read_lm_eval_accuracies(
         try:
             cells.append(_cell(result))
         except InputError as error:
-            left_out.add('result',
-                         str(error).removeprefix(f'{result.where}: '),
+            reason = str(error).removeprefix(f'{result.where}: ')
+            left_out.add('result', reason,
                          f'{result.task} of {result.record.name}')
     return accuracy_table(
         results_of(runs), [*runs], cells, benchmarks, chance, check_measured,

@@ -66,8 +66,10 @@ def _answers(task: str, file: Path) -> list[Answer]:
     for place, row in enumerate(rows):
         if uses[names[place]] > 1:
             names[place] += f'/{row.fields.get("doc_id")}'
-    names = told_apart(names, [_content(row) for row in rows])
-    return [_answer(row, name, measured) for row, name in zip(rows, names)]
+    answers = []
+    for row, name in zip(rows, told_apart(names, list(map(_content, rows)))):
+        answers.append(_answer(row, name, measured))
+    return answers
 
 
 def _content(row: JsonPart) -> str:
@@ -102,13 +104,16 @@ def _measured(task: str, file: Path) -> tuple[Optional[Measured], Any]:
 
 def _is_scored(row: JsonPart, answers: Sequence[JsonPart]) -> bool:
     """Whether answers were given and scored, by the names of the scorers."""
+    for answer in answers:
+        if 'sum_logits' not in answer.fields:
+            return False
     metrics = row.fields.get('instance_metrics')
     scorers: set[str] = set()
     if isinstance(metrics, dict):
-        inner = [part for part in metrics.values() if isinstance(part, dict)]
-        scorers = {*metrics}.union(*inner)
-    if not all('sum_logits' in answer.fields for answer in answers):
-        return False
+        for name, part in metrics.items():
+            scorers.add(name)
+            if isinstance(part, dict):
+                scorers.update(part)
     if scorers & _OF_LIKELIHOODS:
         return True
     return len(answers) > 1 and not scorers & _OF_GENERATED
@@ -151,7 +156,10 @@ def read_requests(path: FilePath, tasks: Sequence[str] = ()) -> TextSet:
     root = Path(path)
     files = [root]
     if root.is_dir():
-        files = sorted(f for f in root.rglob('*') if f.name in _NAMES)
+        files = []
+        for file in sorted(root.rglob('*')):
+            if file.name in _NAMES:
+                files.append(file)
     names = ['/'.join(file.absolute().parts[-3:-1]) for file in files]
     check_unique(f'tasks in {os.fspath(path)}', names)
     if not files or not files[0].exists():
@@ -177,14 +185,15 @@ def _texts(task: str, file: Path) -> list[Text | str]:
     # From this number on, documents are answers without their questions, by
     # which some accuracies are normalised.
     unconditional = 1_000_000
+    ids = []
     contents = []
-    for rows in documents.values():
+    for (doc_id, _), rows in documents.items():
         requests = [row.fields.get('request') for row in rows]
+        ids.append(f'{task}/{doc_id}')
         contents.append(repr(requests))
-    ids = [doc_id for doc_id, _ in documents]
-    names = told_apart([f'{task}/{doc_id}' for doc_id in ids], contents)
     texts: list[Text | str] = []
-    for name, doc_id, rows in zip(names, ids, documents.values()):
+    for name, ((doc_id, _),
+               rows) in zip(told_apart(ids, contents), documents.items()):
         if doc_id >= unconditional:
             texts.append(
                 'answers without a question, which normalise accuracies')

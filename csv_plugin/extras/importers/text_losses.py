@@ -114,47 +114,57 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
     first = next(iter(by_model.values()))
     # Sorted, because programs shuffle the items of a benchmark.
     names = sorted(first) if texts is None else texts.ids
-    kept = [first[name] for name in names if first[name].n_chars]
-    n_chars = np.array([loss.n_chars for loss in kept], np.float64)
-    values = []
+    contents = []
+    kept = []
+    units = []
+    lengths = []
+    for name in names:
+        loss = first[name]
+        contents.append((name, loss.text))
+        if loss.n_chars:
+            kept.append(name)
+            units.append(loss.unit)
+            lengths.append(loss.n_chars)
+    n_chars = np.array(lengths, np.float64)
+    columns = Columns(
+        tuple(units), n_chars / n_chars.sum(), fingerprint(contents))
+    nats = []
     records: list[Measured] = []
     for model, scored in by_model.items():
-        values.append([scored[loss.text_id].nats for loss in kept])
+        nats.append([scored[name].nats for name in kept])
         # The losses of one file share a record.
         shared = {id(loss.measured): loss.measured for loss in scored.values()}
         for record in shared.values():
             if record:
                 records.append(replace(record, name=model))
-    columns = Columns(
-        tuple(loss.unit for loss in kept), n_chars / n_chars.sum(),
-        fingerprint((name, first[name].text) for name in names))
     return FeatureTable(
         tuple(by_model), columns,
-        np.array(values) / n_chars, tuple(records))
+        np.array(nats) / n_chars, tuple(records))
 
 
 def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
     """Return the losses of models on the items that all of them have."""
 
     def shared(task: str) -> dict[str, list[TextLoss]]:
-        ids: dict[str, set[str]] = {}
+        ids = []
+        counts = []
         for model, items in models.items():
-            ids[model] = {loss.text_id for loss in items.get(task, ())}
-        common = set.intersection(*ids.values())
+            of_model = {loss.text_id for loss in items.get(task, ())}
+            ids.append(of_model)
+            counts.append(f'{len(of_model)} of {model}')
+        common = set.intersection(*ids)
         if not common:
-            counts = [f'{len(ids[model])} of {model}' for model in ids]
             raise InputError(task, 'items that all models have',
                              shortened(', '.join(counts), 80),
                              'Run it with all models.')
-        n_others = len(set.union(*ids.values()) - common)
+        n_others = len(set.union(*ids) - common)
         if n_others:
             left_out.add('part', 'not scored with all models',
                          f'{counted(n_others, "item")} of {task}')
         losses = {}
         for model, items in models.items():
-            losses[model] = [
-                loss for loss in items[task] if loss.text_id in common
-            ]
+            kept = [loss for loss in items[task] if loss.text_id in common]
+            losses[model] = kept
         _checked(losses, None)
         return losses
 
@@ -175,13 +185,18 @@ def _checked(losses: Mapping[str, Sequence[TextLoss]],
     if not losses:
         raise InputError('losses', 'those of a model or more', 'none',
                          'Name the files of a model or more.')
-    by_model = {}
+    by_model: dict[str, dict[str, TextLoss]] = {}
     parts: dict[str, _Part] = {}
     for model, each in losses.items():
         where = f'losses of {model!r}'
-        check_unique(f'texts of the {where}', [loss.text_id for loss in each])
-        by_model[model] = {loss.text_id: loss for loss in each}
-        found = {loss.text_id: (loss.text, loss.start) for loss in each}
+        names = []
+        found = {}
+        by_model[model] = {}
+        for loss in each:
+            names.append(loss.text_id)
+            found[loss.text_id] = loss.text, loss.start
+            by_model[model][loss.text_id] = loss
+        check_unique(f'texts of the {where}', names)
         if not parts and texts is None:
             parts = found
         elif not parts:

@@ -205,8 +205,10 @@ class LivePredictions(PublicNames):
                 is beyond the budget, the tables cannot be written, or a log
                 failed, which is said after all others were written.
         """
-        counted = sorted({*self.steps()} - (self._stale or set()))
-        self._job.dumps = [self._dump(reading) for reading in counted]
+        self._job.dumps = []
+        for reading in self.steps():
+            if reading not in (self._stale or ()):
+                self._job.dumps.append(self._dump(reading))
         if self._known and self._known.exists():
             self._job.known = self._known
         self.triage = triage = self._job.update()

@@ -60,10 +60,9 @@ class CheckpointJob:
         None if nothing is new since the last call.
         """
         found = checkpoint_folders(self.pattern)
-        folders = {
-            int(checkpoint.step): found[name]
-            for name, checkpoint in describe_checkpoints(found).items()
-        }
+        folders = {}
+        for name, checkpoint in describe_checkpoints(found).items():
+            folders[int(checkpoint.step)] = found[name]
         known = {*self.live.steps()}
         triage = None
         for step in sorted({*folders} - known):
@@ -86,9 +85,11 @@ class CheckpointJob:
         return triage
 
     def _is_due(self, folder: Path, saved: bool) -> bool:
-        stamp = sorted(
-            (entry.name, entry.stat().st_mtime_ns, entry.stat().st_size)
-            for entry in os.scandir(folder))
+        stamp = []
+        for entry in os.scandir(folder):
+            status = entry.stat()
+            stamp.append((entry.name, status.st_mtime_ns, status.st_size))
+        stamp.sort()
         is_whole = saved or (folder / LAST_FILE).exists()
         settled = is_whole or self._seen.get(folder) == stamp
         self._seen[folder] = stamp

@@ -22,16 +22,21 @@ class Reference:
     The place is a folder of live predictions, or as in `find_dumps`.
     """
 
-    def __init__(self, place: FilePath) -> None:
-        losses = Path(place, LOSSES)
-        dumps = find_dumps([losses if losses.is_dir() else place])
-        points = describe_checkpoints(dumps, read_readings(Path(place)))
+    def __init__(self, folder: FilePath) -> None:
+        losses = Path(folder, LOSSES)
+        dumps = find_dumps([losses if losses.is_dir() else folder])
+        points = describe_checkpoints(dumps, read_readings(Path(folder)))
         runs = sorted({point.run for point in points.values()})
         if len(runs) != 1:
             raise InputError(
-                f'reference {place}', 'the dumps of one run', ', '.join(runs)
+                f'reference {folder}', 'the dumps of one run', ', '.join(runs)
                 or 'none', 'Name those of one run, such as run@*.safetensors.')
-        self._places = [(points[name], dumps[name]) for name in dumps]
+        self._places = []
+        self._has_tokens = False
+        for name, place in dumps.items():
+            self._places.append((points[name], place))
+            if points[name].tokens > 0:
+                self._has_tokens = True
 
     @property
     def first(self) -> DumpPlace:
@@ -43,7 +48,7 @@ class Reference:
         """Return the measure, 'tokens' if both runs know theirs or 'steps',
         and the dump after as many of them, if there is one.
         """
-        if tokens > 0 and any(point.tokens > 0 for point, _ in self._places):
+        if tokens > 0 and self._has_tokens:
             # Tokens that differ by a smaller share are the same: of a last
             # short batch.
             difference = 1e-3
@@ -65,6 +70,7 @@ def read_readings(folder: Path) -> dict[str, Checkpoint]:
 
 def write_readings(folder: Path, readings: Mapping[str, Checkpoint]) -> None:
     """Write a table that `salience triage --checkpoints` takes."""
-    write_csv(folder / READINGS, ('model', 'run', 'step', 'tokens'),
-              [(name, point.run, point.step, point.tokens)
-               for name, point in readings.items()])
+    rows = []
+    for name, point in readings.items():
+        rows.append((name, point.run, point.step, point.tokens))
+    write_csv(folder / READINGS, ('model', 'run', 'step', 'tokens'), rows)

@@ -34,16 +34,21 @@ def curves_of(triage: Triage,
         ends = np.column_stack([_ends_of(triage.forecasts), triage.means])
         points |= _points('forecast', [*names, OVERALL], ends)
     if comparison:
-        parts = [*comparison.of_kind(PREDICTED), *comparison.of_kind(LOSS)]
-        ends = np.array([[part.value, part.low, part.high] for part in parts])
-        points |= _points('difference',
-                          [part.benchmark or LOSS for part in parts], ends.T)
+        names = []
+        differences = []
+        for kind in (PREDICTED, LOSS):
+            for part in comparison.of_kind(kind):
+                names.append(part.benchmark or LOSS)
+                differences.append((part.value, part.low, part.high))
+        points |= _points('difference', names, np.transpose(differences))
     return points
 
 
 def _ends_of(table: Predictions) -> NDArray[np.float64]:
     """Accuracies of one model and the ends of their intervals, `(3, B)`."""
-    return np.array([table.values, table.low, table.high])[:, 0, :, 0]
+    numbers = np.array([table.values, table.low, table.high])
+    # Of the only model, by the only method.
+    return numbers[:, 0, :, 0]
 
 
 def _points(kind: str, benchmarks: Sequence[str],

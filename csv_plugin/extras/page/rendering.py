@@ -23,7 +23,8 @@ from csv_plugin.report.leaderboard_tables import mean_cells, rank_cells
 from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.study_tables import FIT_HEADER, FIT_LEGEND, fit_cells
 
-#: Steps of colour between no weight and full weight.
+#: Steps of colour between no weight and full weight, one class of the style
+#: each.
 N_LEVELS = 8
 
 
@@ -105,25 +106,24 @@ def render(page: Page) -> str:
     several = len(predictions.benchmarks) > 1
     overall = page.board.overall
     comparisons = [_errors(predictions, name) for name in predictions.methods]
+    rows = {}
+    for row in page.board.rows():
+        rows[row['predictor'], row['model'], row['benchmark']] = row
+    means = {}
+    ranks = {}
+    for label in overall.methods:
+        means[label] = mean_cells(overall, label)
+        ranks[label] = rank_cells(overall, label)
     return environment.get_template('page.jinja').render(
         page=page,
         predictions=predictions,
         has_observed=predictions.has_observed(),
-        rows={
-            (row['predictor'], row['model'], row['benchmark']): row
-            for row in page.board.rows()
-        },
+        rows=rows,
         outside=_outside(predictions),
         finding=_finding(predictions, comparisons[0]),
         overall=overall if several else None,
-        mean_cells={
-            label: mean_cells(overall, label)
-            for label in overall.methods
-        },
-        rank_cells={
-            label: rank_cells(overall, label)
-            for label in overall.methods
-        },
+        mean_cells=means,
+        rank_cells=ranks,
         mean_bars=_mean_bars(overall),
         order=overall.order(),
         blocks=_blocks(predictions.benchmarks),
@@ -173,10 +173,10 @@ def _blocks(benchmarks: Sequence[str]) -> list[Sequence[str]]:
     most = 5
     n_blocks = -(-len(benchmarks) // most)
     length = -(-len(benchmarks) // n_blocks)
-    return [
-        benchmarks[first:first + length]
-        for first in range(0, len(benchmarks), length)
-    ]
+    blocks = []
+    for first in range(0, len(benchmarks), length):
+        blocks.append(benchmarks[first:first + length])
+    return blocks
 
 
 def _mean_bars(overall: Overall) -> list[dict[str, Optional[float]]]:
@@ -196,19 +196,25 @@ def _mean_bars(overall: Overall) -> list[dict[str, Optional[float]]]:
         if view is not None:
             bar['low'] = view.low[m]
             bar['high'] = view.high[m]
-        bars.append({
-            name: None if math.isnan(value) else percent(value)
-            for name, value in bar.items()
-        })
+        percents: dict[str, Optional[float]] = {}
+        for name, value in bar.items():
+            percents[name] = None if math.isnan(value) else percent(value)
+        bars.append(percents)
     return bars
 
 
 def _outside(predictions: Predictions) -> set[tuple[str, str, str]]:
-    models, benchmarks = predictions.models, predictions.benchmarks
-    return {(label, models[m], benchmarks[b])
-            for label in predictions.methods
-            for m, b in np.argwhere(
-                predictions.held_out(label) & ~predictions.covered(label))}
+    """Return held-out cells outside of their intervals.
+
+    They are named by predictor, model and benchmark.
+    """
+    cells = set()
+    for label in predictions.methods:
+        outside = predictions.held_out(label) & ~predictions.covered(label)
+        for m, b in np.argwhere(outside):
+            cells.add(
+                (label, predictions.models[m], predictions.benchmarks[b]))
+    return cells
 
 
 def _interval(chance: Mapping[str, float], row: Mapping[str, Any]) -> str:
@@ -269,9 +275,9 @@ def heat_sections(
                        'with --texts to see its weights.')
     # Texts that are shown of each benchmark.
     n_texts = 3
-    return [
-        HeatSection(part.benchmark,
-                    full_weight(predictor.token_weights(part.benchmark)),
-                    strongest_maps(predictor, part.benchmark, texts, n_texts))
-        for part in predictor.benchmarks
-    ]
+    sections = []
+    for name in predictor.names:
+        full = full_weight(predictor.token_weights(name))
+        maps = strongest_maps(predictor, name, texts, n_texts)
+        sections.append(HeatSection(name, full, maps))
+    return sections

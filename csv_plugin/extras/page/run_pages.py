@@ -49,15 +49,14 @@ def run_page(work_dir: FilePath,
     info = read_models(models) if models else {}
     families = {name: model.family for name, model in info.items()}
     check_labels('predictors', [label for label, _ in predictors])
-    sources = [
-        PredictorFile(label, path, load_predictor(path))
-        for label, path in predictors
-    ]
+    sources = []
+    for label, path in predictors:
+        sources.append(PredictorFile(label, path, load_predictor(path)))
     for source in sources:
         source.predictor.check_tokens(f'predictor {source.label!r}')
     # Before the dumps, which take long: texts may be of another predictor.
-    heat_maps = heat_sections(sources[0].predictor,
-                              read_texts(texts) if texts else None)
+    text_set = read_texts(texts) if texts else None
+    heat_maps = heat_sections(sources[0].predictor, text_set)
     predictors_by_label = {}
     files = {}
     for source in sources:
@@ -83,8 +82,9 @@ def page_of(title: str, board: Leaderboard, sources: Sequence[PredictorFile],
     `columns` are what the first predictor of `sources` predicts from, and
     `families` those of the models, where known.
     """
+    pictures = _pictures(board, sources[0], columns, families)
     return Page(title, board, outliers(board.predictions), sources, heat_maps,
-                families, _pictures(board, sources[0], columns, families))
+                families, pictures)
 
 
 def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,
@@ -100,22 +100,21 @@ def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,
     folders = tuple(board.folders[model] for model in predictions.models)
     observed = scores_alone(folders, predictions.benchmarks,
                             predictions.observed)
-    tables = [
-        table
-        for table, row in zip(map(columns.get, folders), observed.values)
-        if isinstance(table, FeatureTable) and np.isfinite(row).any()
-    ]
+    tables = []
+    for folder, accuracies in zip(folders, observed.values):
+        table = columns.get(folder)
+        if isinstance(table, FeatureTable) and np.isfinite(accuracies).any():
+            tables.append(table)
     is_held_out = predictions.held_out(source.label).any()
     # Known accuracies took part in their own predictions, so a picture of
     # both would prove nothing.
     if not tables or (board.known is not None and not is_held_out):
         return []
     features = FeatureTable.concatenate(tables)
-    shown = {folder: model for model, folder in board.folders.items()}
-    points = capability_points(predictor, features, observed, {
-        **shown,
-        **families
-    })
+    # By default, a model is a family with the name that the page shows.
+    family_of = {folder: model for model, folder in board.folders.items()}
+    family_of |= families
+    points = capability_points(predictor, features, observed, family_of)
     pictures = [_drawn(_CAPABILITY, capability_picture(points))]
     if is_held_out:
         pictures.append(_drawn(_METHODS, methods_picture(predictions)))
@@ -124,8 +123,9 @@ def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,
 
 def _drawn(words: tuple[str, str], figure: Figure) -> Picture:
     """A picture by its title and caption, without a ground of its own."""
-    for ground in (figure.patch, *(axes.patch for axes in figure.axes)):
-        ground.set_visible(False)
+    figure.patch.set_visible(False)
+    for axes in figure.axes:
+        axes.patch.set_visible(False)
     with TemporaryDirectory() as folder:
         path = Path(folder, 'picture.svg')
         save(figure, path)

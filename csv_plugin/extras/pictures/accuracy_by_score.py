@@ -2,7 +2,6 @@
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -78,20 +77,25 @@ def capability_points(predictor: Predictor, losses: Losses,
     exponents = predictor.joint(features).mean
     training = FeatureTable(predictor.fit_models, features.columns,
                             predictor.fit.losses)
-    fitted = predictor.joint(training).mean
+    fitted_exponents = predictor.joint(training).mean
+    families_of_models = tuple(families[model] for model in features.models)
     points = []
     for name in common:
-        part, b = predictor.benchmark(name), predictor.names.index(name)
-        run = np.isin(predictor.fit_models, part.fit_models)
-        ends = fitted[run, b].min(), fitted[run, b].max()
+        part = predictor.benchmark(name)
+        b = predictor.names.index(name)
+        was_run = np.isin(predictor.fit_models, part.fit_models)
+        of_fitted = fitted_exponents[was_run, b]
         points.append(
             CapabilityPoints(
-                name, features.models,
-                tuple(families[model] for model in features.models),
-                exponents[:, b], table.column(name),
-                np.isin(features.models,
-                        part.fit_models), (float(ends[0]), float(ends[1])),
-                float(predictor.model.floor[b]), part.chance))
+                name,
+                features.models,
+                families_of_models,
+                exponents=exponents[:, b],
+                accuracies=table.column(name),
+                fitted=np.isin(features.models, part.fit_models),
+                fitted_range=(float(of_fitted.min()), float(of_fitted.max())),
+                floor=float(predictor.model.floor[b]),
+                chance=part.chance))
     return points
 
 
@@ -102,7 +106,10 @@ def capability_picture(points: Sequence[CapabilityPoints]) -> Figure:
     Filled points are training models, open ones are held out. Better models
     stand to the right. Titles have mean absolute distances from the curve.
     """
-    look = looks(chain.from_iterable(part.families for part in points))
+    families: list[str] = []
+    for part in points:
+        families += part.families
+    look = looks(families)
     figure, (row, ) = panels(len(points))
     for axes, part in zip(row, points):
         _draw_points(axes, part, look)
@@ -130,8 +137,10 @@ def _draw_points(axes: Axes, points: CapabilityPoints,
     if not drawn.any():
         show_empty(axes)
         return
-    x, y = points.exponents, 100 * points.accuracies
-    axes.axhline(100 * points.chance, zorder=1, **_CHANCE)
+    x = points.exponents
+    y = 100 * points.accuracies
+    chance = 100 * points.chance
+    axes.axhline(chance, zorder=1, **_CHANCE)
     for name, ends in _curve_ends(points).items():
         exponents = np.linspace(*ends, 400)
         accuracies = accuracy_of(exponents, np.array(points.floor))
@@ -147,9 +156,8 @@ def _draw_points(axes: Axes, points: CapabilityPoints,
                     y[chosen],
                     label=one_line(family),
                     **_marker(look[family], fitted))
-    low, high = pad(x[drawn])
-    axes.set_xlim(low, high)
-    axes.set_ylim(*pad(y[drawn], np.array([100 * points.chance])))
+    axes.set_xlim(*pad(x[drawn]))
+    axes.set_ylim(*pad(y[drawn], np.array([chance])))
 
 
 def _curve_ends(points: CapabilityPoints) -> dict[str, tuple[float, float]]:
@@ -176,14 +184,15 @@ def _marker(look: Look, fitted: bool) -> dict[str, Any]:
         zorder=4)
 
 
-def _handles(look: Mapping[str, Look]) -> list[Artist]:
+def _handles(look: Mapping[str, Look]) -> Sequence[Artist]:
     """The families, then the meaning of fillings and lines."""
     black = Look('black', 'o')
-    return [
-        *(handle(wrapped(family, 40), **_marker(own, True))
-          for family, own in look.items()),
-        handle('training models', **_marker(black, True)),
-        handle('held out', **_marker(black, False)),
-        *(handle(name, **style) for name, style in _LINES.items()),
-        handle('chance level', **_CHANCE)
-    ]
+    handles = []
+    for family, own in look.items():
+        handles.append(handle(wrapped(family, 40), **_marker(own, True)))
+    handles.append(handle('training models', **_marker(black, True)))
+    handles.append(handle('held out', **_marker(black, False)))
+    for name, style in _LINES.items():
+        handles.append(handle(name, **style))
+    handles.append(handle('chance level', **_CHANCE))
+    return handles

@@ -1,13 +1,11 @@
 """Curves of pretraining runs, a panel per benchmark."""
 from collections.abc import Mapping
 
-import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
-from numpy.typing import NDArray
 
 from csv_plugin.core.predictions import Prediction
 from csv_plugin.extras.pictures.style import (GREY, Look, explain, handle,
@@ -25,11 +23,9 @@ def trajectory_picture(triage: Triage) -> Figure:
     side, around their budget.
     """
     figure, (row, ) = panels(len(triage.benchmarks))
-    look = looks(
-        dict.fromkeys([
-            *(run.name for run in triage.runs),
-            *(end.name for end in triage.ends)
-        ]))
+    names = [run.name for run in triage.runs]
+    names += [end.name for end in triage.ends]
+    look = looks(names)
     for axes, benchmark in zip(row, triage.benchmarks):
         _draw_panel(axes, triage, benchmark, look)
         axes.set_title(wrapped(benchmark))
@@ -43,6 +39,9 @@ def _draw_panel(axes: Axes, triage: Triage, benchmark: str,
     b = triage.benchmarks.index(benchmark)
     for run in triage.runs:
         _draw_predictions(axes, triage, run, b, look[run.name])
+    tokens: list[float] = []
+    for run in triage.runs:
+        tokens += run.tokens.tolist()
     ahead = sorted(end for end in triage.ends if end.tokens < end.budget)
     # Forecasts at one budget are drawn side by side, so far apart as a share
     # of the budget.
@@ -50,14 +49,12 @@ def _draw_panel(axes: Axes, triage: Triage, benchmark: str,
     for i, end in enumerate(ahead):
         shift = 1 + apart * (i - (len(ahead) - 1) / 2)
         _draw_forecast(axes, triage, end, b, look[end.name], shift)
-    tokens = [run.tokens for run in triage.runs]
-    tokens.append(np.array([end.budget for end in ahead]))
-    _scale(axes, np.concatenate(tokens))
+        tokens.append(end.budget)
+    _scale(axes, min(tokens), max(tokens))
 
 
-def _scale(axes: Axes, tokens: NDArray) -> None:
-    """Choose the axis of tokens by those that are drawn."""
-    first, last = tokens.min(), tokens.max()
+def _scale(axes: Axes, first: float, last: float) -> None:
+    """Choose the axis of tokens by the least and the most that are drawn."""
     # A range of tokens wider than this factor gets a logarithmic axis.
     linear_range = 10
     if linear_range * first < last:
@@ -83,14 +80,10 @@ def short_count(number: float) -> str:
 def _draw_predictions(axes: Axes, triage: Triage, run: Run, b: int,
                       own: Look) -> None:
     table = triage.predictions.select(run.checkpoints)
+    low = 100 * table.low[:, b, 0]
+    high = 100 * table.high[:, b, 0]
     axes.fill_between(
-        run.tokens,
-        100 * table.low[:, b, 0],
-        100 * table.high[:, b, 0],
-        color=own.colour,
-        alpha=0.15,
-        lw=0,
-        zorder=1)
+        run.tokens, low, high, color=own.colour, alpha=0.15, lw=0, zorder=1)
     axes.plot(
         run.tokens,
         100 * table.values[:, b, 0],
@@ -103,20 +96,21 @@ def _draw_forecast(axes: Axes, triage: Triage, end: End, b: int, own: Look,
                    shift: float) -> None:
     found = triage.forecasts.at(end.name, triage.benchmarks[b])
     assert isinstance(found, Prediction)
-    value, place = 100 * found.value, end.budget * shift
-    last = {run.name: run.checkpoints[-1] for run in triage.runs}
-    if end.name in last:
-        now = triage.predictions.select([last[end.name]]).values[0, b, 0]
-        axes.plot([end.tokens, place], [100 * now, value],
-                  color=own.colour,
-                  ls=':',
-                  zorder=2)
+    value = 100 * found.value
+    place = end.budget * shift
+    for run in triage.runs:
+        if run.name == end.name:
+            last = triage.predictions.select([run.checkpoints[-1]])
+            axes.plot([end.tokens, place], [100 * last.values[0, b, 0], value],
+                      color=own.colour,
+                      ls=':',
+                      zorder=2)
     # The expected accuracy may lie beyond an end of the interval.
-    ends = np.array([[value - 100 * found.low], [100 * found.high - value]])
+    below = max(value - 100 * found.low, 0)
+    above = max(100 * found.high - value, 0)
     axes.errorbar(
         place,
-        value,
-        np.maximum(ends, 0),
+        value, [[below], [above]],
         color=own.colour,
         marker=own.marker,
         markerfacecolor='white',
@@ -125,15 +119,16 @@ def _draw_forecast(axes: Axes, triage: Triage, end: End, b: int, own: Look,
 
 
 def _handles(look: Mapping[str, Look]) -> list[Artist]:
-    return [
-        *(handle(wrapped(name, 40), **own.marked_line)
-          for name, own in look.items()),
-        handle('predicted', color=GREY),
-        Patch(color=GREY, alpha=0.3, lw=0, label='its interval'),
+    handles: list[Artist] = []
+    for name, own in look.items():
+        handles.append(handle(wrapped(name, 40), **own.marked_line))
+    handles.append(handle('predicted', color=GREY))
+    handles.append(Patch(color=GREY, alpha=0.3, lw=0, label='its interval'))
+    handles.append(
         handle(
             'forecast',
             color=GREY,
             ls=':',
             marker='o',
-            markerfacecolor='white')
-    ]
+            markerfacecolor='white'))
+    return handles

@@ -39,13 +39,13 @@ def methods_picture(predictions: Predictions) -> Figure:
 
 
 def _limits(predictions: Predictions, b: int) -> tuple[float, float]:
-    points = []
+    """Return limits of both axes of a benchmark, in percent."""
+    percents = []
     for p, method in enumerate(predictions.methods):
         mask = predictions.held_out(method)[:, b]
-        points += [
-            predictions.observed[mask, b], predictions.values[mask, b, p]
-        ]
-    return pad(*(100 * part for part in points))
+        percents.append(100 * predictions.observed[mask, b])
+        percents.append(100 * predictions.values[mask, b, p])
+    return pad(*percents)
 
 
 def _handles(level: float) -> list[Artist]:

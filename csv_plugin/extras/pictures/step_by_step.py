@@ -12,13 +12,14 @@ from csv_plugin.core.escaping import one_line
 from csv_plugin.extras.pictures.style import (COLOURS, Look, explain, handle,
                                               looks, pad, panels, picture,
                                               wrapped)
-from csv_plugin.lm.head.training_steps import (SPLITS, TEST, TRAINING,
-                                               VALIDATION, TrainingSteps)
+from csv_plugin.lm.head.training_steps import (TEST, TRAINING, VALIDATION,
+                                               TrainingSteps)
 
 #: How errors on the models of each split are drawn.
 _ERRORS: dict[str, dict[str, Any]] = {
-    name: dict(color=colour, ls=line, lw=1.4)
-    for name, colour, line in zip(SPLITS, COLOURS, ('-', '--', '-.'))
+    TRAINING: dict(color=COLOURS[0], ls='-', lw=1.4),
+    VALIDATION: dict(color=COLOURS[1], ls='--', lw=1.4),
+    TEST: dict(color=COLOURS[2], ls='-.', lw=1.4)
 }
 _CURVE: dict[str, Any] = dict(color='black', lw=1.2)
 _CHOSEN: dict[str, Any] = dict(color='black', lw=0.9, ls=':')
@@ -57,8 +58,10 @@ def _draw_models(axes: Axes, steps: TrainingSteps, step: int, b: int,
                  families: Mapping[str, str], look: Mapping[str,
                                                             Look]) -> None:
     """Draw the models of one step, and the curve that was fitted to them."""
-    scores, accuracies = steps.scores[step, :, b], steps.accuracies[:, b]
-    of_model = np.array([families[model] for model in steps.models], object)
+    scores = steps.scores[step, :, b]
+    accuracies = steps.accuracies[:, b]
+    family_names = [families[model] for model in steps.models]
+    of_model = np.array(family_names, object)
     fitted = steps.splits == TRAINING
     for family in dict.fromkeys(of_model):
         for is_fitted in (True, False):
@@ -70,9 +73,11 @@ def _draw_models(axes: Axes, steps: TrainingSteps, step: int, b: int,
                     label=one_line(family),
                     **_marker(look[family], is_fitted))
     # Scores are sums of losses with weights above 0.
-    low, high = np.exp(pad(np.log(scores[~np.isnan(accuracies)])))
+    drawn = scores[~np.isnan(accuracies)]
+    low, high = np.exp(pad(np.log(drawn)))
     grid = np.geomspace(low, high, 200)
-    axes.plot(grid, 100 * steps.curve[step, b].accuracies(grid), **_CURVE)
+    on_curve = steps.curve[step, b].accuracies(grid)
+    axes.plot(grid, 100 * on_curve, **_CURVE)
     axes.set(xscale='log', xlim=(high, low), ylim=pad(100 * accuracies))
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=4))
     axes.xaxis.set_major_formatter('{x:g}')
@@ -105,13 +110,14 @@ def _marker(look: Look, fitted: bool) -> dict[str, Any]:
 def _handles(look: Mapping[str, Look], steps: TrainingSteps) -> list[Artist]:
     """Return the legend: families, fillings of points, and lines."""
     black = Look('black', 'o')
-    return [
-        *(handle(wrapped(family, 40), **_marker(own, True))
-          for family, own in look.items()),
-        handle('training models', **_marker(black, True)),
-        handle('other models', **_marker(black, False)),
-        handle('curve (Eq. 2)', **_CURVE),
-        *(handle(f'error of {split} models', **settings)
-          for split, settings in _ERRORS.items() if split in steps.splits),
-        handle('chosen step', **_CHOSEN)
-    ]
+    handles: list[Artist] = []
+    for family, own in look.items():
+        handles.append(handle(wrapped(family, 40), **_marker(own, True)))
+    handles.append(handle('training models', **_marker(black, True)))
+    handles.append(handle('other models', **_marker(black, False)))
+    handles.append(handle('curve (Eq. 2)', **_CURVE))
+    for split, settings in _ERRORS.items():
+        if split in steps.splits:
+            handles.append(handle(f'error of {split} models', **settings))
+    handles.append(handle('chosen step', **_CHOSEN))
+    return handles

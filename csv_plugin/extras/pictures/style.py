@@ -32,7 +32,7 @@ MARKERS = ('o', 's', '^', 'D', 'v', 'P', 'X', 'p', '*')
 LINES = ('-', '--', '-.')
 #: Of diagonals, chance levels, borders and all else that is not data.
 GREY = '#767676'
-#: Most panels side by side.
+#: Most panels side by side: more would be too small on a printed page.
 ABREAST = 4
 #: Fonts that are taken where they are installed, for characters that the
 #: first one, which comes with matplotlib, does not have.
@@ -90,7 +90,11 @@ class Look:
 
 def looks(names: Iterable[str]) -> dict[str, Look]:
     """Return one look per name, in the order of their first appearance."""
-    return {name: look(i) for i, name in enumerate(dict.fromkeys(names))}
+    found: dict[str, Look] = {}
+    for name in names:
+        if name not in found:
+            found[name] = look(len(found))
+    return found
 
 
 def look(index: int) -> Look:
@@ -136,10 +140,11 @@ def wrapped(name: str, width: int = 20) -> str:
     for part in re.findall(r'.*?[-_/. ]+|.+', one_line(name)):
         if len(lines[-1]) + len(part.rstrip()) > width:
             lines.append('')
-        pieces = [part[i:i + width] for i in range(0, len(part), width)]
-        lines[-1] += pieces[0]
-        lines += pieces[1:]
-    return '\n'.join(line.strip() for line in lines if line.strip()) or ' '
+        lines[-1] += part[:width]
+        for start in range(width, len(part), width):
+            lines.append(part[start:start + width])
+    stripped = map(str.strip, lines)
+    return '\n'.join(filter(None, stripped)) or ' '
 
 
 def panels(
@@ -166,14 +171,16 @@ def panels(
         layout='constrained')
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(blocks * n_rows, columns)
-    axes = [[
-        figure.add_subplot(grid[b // columns * n_rows + row, b % columns])
-        for b in range(n_panels)
-    ] for row in range(n_rows)]
-    for panel in figure.axes:
-        panel.locator_params('x', nbins=3)
-        panel.locator_params('y', nbins=4)
-    return figure, axes
+    rows: list[list[Axes]] = []
+    for row in range(n_rows):
+        rows.append([])
+        for b in range(n_panels):
+            block, column = divmod(b, columns)
+            panel = figure.add_subplot(grid[block * n_rows + row, column])
+            panel.locator_params('x', nbins=3)
+            panel.locator_params('y', nbins=4)
+            rows[row].append(panel)
+    return figure, rows
 
 
 def explain(figure: Figure, x: str, y: str, handles: Sequence[Artist]) -> None:
@@ -203,11 +210,12 @@ def handle(label: str, **settings: Any) -> Line2D:
 
 def pad(*values: NDArray) -> tuple[float, float]:
     """Return limits of an axis with room around all finite values."""
-    numbers = np.concatenate([np.ravel(v) for v in values])
+    numbers = np.concatenate(list(map(np.ravel, values)))
     numbers = numbers[np.isfinite(numbers)]
     if not len(numbers):
         return 0.0, 1.0
-    low, high = float(numbers.min()), float(numbers.max())
+    low = float(numbers.min())
+    high = float(numbers.max())
     room = 0.06 * (high - low) or 0.05 * abs(low) or 0.05
     return low - room, high + room
 

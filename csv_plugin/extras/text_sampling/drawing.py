@@ -4,7 +4,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
-from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from csv_plugin import __version__
@@ -54,7 +53,7 @@ SOURCES = {
 
 #: The 550 texts of the paper (section 4.1). CMMLU is taken rather than C-Eval
 #: because its test split has answers.
-PAPER_RECIPE = tuple(s for s in SOURCES.values() if s.name != 'ceval')
+PAPER_RECIPE = tuple(SOURCES[name] for name in SOURCES if name != 'ceval')
 
 
 def recipe_of_samples(
@@ -159,11 +158,12 @@ def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
     of the items that were drawn and not used, by reason.
     """
     passed_over: dict[str, list[str]] = defaultdict(list)
-    supplies = {
-        subtask.name: _usable(source, subtask, seed, seen, passed_over)
-        for subtask in subtasks
-    }
-    texts: dict[str, list[Text]] = {name: [] for name in supplies}
+    supplies = {}
+    texts: dict[str, list[Text]] = {}
+    for subtask in subtasks:
+        supplies[subtask.name] = _usable(source, subtask, seed, seen,
+                                         passed_over)
+        texts[subtask.name] = []
     n_texts = 0
     n_round = 0
     while supplies and n_texts < source.count:
@@ -180,17 +180,22 @@ def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
     if n_texts < source.count:
         found = f'{n_texts}'
         if passed_over:
-            reasons = [
-                f'{len(ids)} passed over because {reason}'
-                for reason, ids in passed_over.items()
-            ]
+            reasons = []
+            for reason, ids in passed_over.items():
+                reasons.append(f'{len(ids)} passed over because {reason}')
             found += f' ({", ".join(reasons)})'
         raise InputError(
             f'source {source.name!r}', f'{source.count} items', found,
             'Ask for fewer.' if n_texts else 'Choose another dataset config.')
+    drawn: list[Text] = []
     for taken in texts.values():
-        taken.sort(key=lambda text: int(text.text_id.rpartition('/')[2]))
-    return [*chain.from_iterable(texts.values())], dict(passed_over)
+        drawn += sorted(taken, key=_place)
+    return drawn, dict(passed_over)
+
+
+def _place(text: Text) -> int:
+    """Place of the item of a text, which ends its id."""
+    return int(text.text_id.rpartition('/')[2])
 
 
 def _usable(source: TextSource, subtask: Subtask, seed: int, seen: set[str],

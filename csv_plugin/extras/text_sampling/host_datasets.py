@@ -95,7 +95,9 @@ def load_dataset(config: Any) -> BaseDataset:
     each time. Repetitions (`n`, `k`) are ignored. An `InputError` if the data
     is not on this machine or the loader fails.
     """
-    once = {key: config[key] for key in config if key not in ('n', 'k')}
+    once = dict(config)
+    once.pop('n', None)
+    once.pop('k', None)
     random.seed(0)
     np.random.seed(0)
     with _offline(config.get('path')):

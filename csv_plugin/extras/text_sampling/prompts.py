@@ -93,10 +93,11 @@ def _answered(split: Dataset, column: str) -> list[int]:
     if column not in split.column_names:
         raise InputError('output_column', f'one of {split.column_names}',
                          repr(column), 'Repair the dataset config.')
-    return [
-        place for place, answer in enumerate(split[column])
-        if answer not in (None, '', [])
-    ]
+    places = []
+    for place, answer in enumerate(split[column]):
+        if answer not in (None, '', []):
+            places.append(place)
+    return places
 
 
 def _renderer(data: BaseDataset,
@@ -207,7 +208,8 @@ def _split(template: Any, columns: Sequence[str],
     for mark in ('\n\n', ice_token):
         if mark and mark in before:
             start = max(start, before.rindex(mark) + len(mark))
-    return '\n'.join([*messages[:n_before], item[:start]]), item[start:]
+    head = '\n'.join([*messages[:n_before], item[:start]])
+    return head, item[start:]
 
 
 def _messages(template: Any) -> list[str]:

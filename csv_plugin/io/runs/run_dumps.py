@@ -40,12 +40,14 @@ def dataset_abbr(fingerprint: str) -> str:
 
 def run_models(work_dir: FilePath) -> list[str]:
     """Return the abbreviations of models with predictions in a run, sorted."""
-    folder = Path(work_dir, 'predictions')
-    models = sorted(path.name for path in folder.glob('*') if path.is_dir())
+    models = []
+    for path in Path(work_dir, 'predictions').glob('*'):
+        if path.is_dir():
+            models.append(path.name)
     if not models:
         raise InputError(work_dir, 'a run with predictions/<model>', 'none',
                          'Give the time-stamped folder of a run.')
-    return models
+    return sorted(models)
 
 
 def read_run_dump(work_dir: FilePath, model: str,
@@ -187,8 +189,11 @@ def _dumps_in(path: Path) -> list[DumpPlace]:
     if not path.is_dir():
         return [DumpPlace(path, path.name.removesuffix(_SUFFIX))]
     if (path / 'predictions').is_dir():
-        folders = (path / 'predictions').iterdir()
-        return [DumpPlace(path, f.name) for f in folders if f.is_dir()]
+        places = []
+        for folder in (path / 'predictions').iterdir():
+            if folder.is_dir():
+                places.append(DumpPlace(path, folder.name))
+        return places
     # Hidden files are still being written.
     files = path.glob(f'[!.]*{_SUFFIX}')
     return [DumpPlace(file, file.name.removesuffix(_SUFFIX)) for file in files]

@@ -10,7 +10,7 @@ from csv_plugin.io.files import FilePath, read_bytes, write_text
 
 #: End of the names of notes of errors, which stand for missing results.
 ERROR = '.error.txt'
-#: Most characters of an error that is quoted.
+#: Most characters of an error that is quoted: some three lines of a screen.
 _LONGEST = 300
 #: The last line of a traceback in a log of OpenCompass.
 _EXCEPTION = re.compile(r'^[A-Za-z_][\w.]*(?:Error|Exception|Exit)\b.*$', re.M)
@@ -52,8 +52,9 @@ def failure_of(work_dir: FilePath, model: str, dataset: str) -> str:
         note = folder / f'{dataset}{ERROR}'
         if note.is_file():
             return read_bytes(note).decode('utf-8', 'replace')
-        parts = (folder / f'{dataset}.json', folder / f'{dataset}_0.json')
-        if not any(part.exists() for part in parts):
+        whole = folder / f'{dataset}.json'
+        first_part = folder / f'{dataset}_0.json'
+        if not whole.exists() and not first_part.exists():
             return _logged_error(root, stage, f'{model}/{dataset}')
     return ''
 

@@ -28,7 +28,7 @@ def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
     try:
         config = _variables(path)
         for part in config.get('model_dataset_combinations') or [config]:
-            datasets = [_abbr(dataset) for dataset in part['datasets']]
+            datasets = list(map(_abbr, part['datasets']))
             for model in part['models']:
                 plan.setdefault(_abbr(model, True), []).extend(datasets)
     # The last two: expressions in each other beyond all measure.
@@ -38,7 +38,10 @@ def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
             path, 'models and datasets, each with its abbr or path',
             f'{type(error).__name__}: {error}',
             'Give the folder of a run that OpenCompass wrote.') from error
-    return {model: list(dict.fromkeys(names)) for model, names in plan.items()}
+    # A dataset that is in several parts of the run counts once.
+    for model, names in plan.items():
+        plan[model] = list(dict.fromkeys(names))
+    return plan
 
 
 class Gap(NamedTuple):
@@ -113,12 +116,14 @@ def _value(node: ast.AST) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, (ast.List, ast.Tuple)):
-        return [_value(item) for item in node.elts]
+        return list(map(_value, node.elts))
     if isinstance(node, ast.Dict):
-        return {
-            _value(key): _value(value)
-            for key, value in zip(node.keys, node.values) if key
-        }
+        values = {}
+        for key, value in zip(node.keys, node.values):
+            # There is no key before the entries of another dictionary.
+            if key:
+                values[_value(key)] = _value(value)
+        return values
     if isinstance(node, ast.Call) and ast.unparse(node.func) == 'dict':
         return {word.arg: _value(word.value) for word in node.keywords}
     return None
@@ -133,8 +138,9 @@ def _abbr(entry: Mapping[str, Any], is_model: bool = False) -> str:
     if 'abbr' in entry:
         abbr = entry['abbr']
     elif is_model:
-        path = os.path.realpath(entry['path']).split('/')[-2:]
-        abbr = '_'.join([entry['type'], *path]).replace('/', '_')
+        parents = os.path.realpath(entry['path']).split('/')
+        names = [entry['type'], *parents[-2:]]
+        abbr = '_'.join(names).replace('/', '_')
     else:
         names = [entry['path']]
         if 'name' in entry:

@@ -51,22 +51,27 @@ def read_run_accuracies(work_dir: FilePath,
             work_dir, 'a run with a summary', 'no summary/summary_*.csv',
             'Give the time-stamped folder, and finish the run with -r.')
     header, *rows = _read_table(path)
-    check_unique(f'{path}, models', header[4:])
-    ends = {model + end for model in header[4:] for end in ENDS}
-    models = [name for name in header[4:] if name not in ends]
-    found = RunAccuracies({model: {} for model in models}, {})
+    names = header[len(_COLUMNS):]
+    check_unique(f'{path}, models', names)
+    ends: set[str] = set()
+    for end in ENDS:
+        ends.update(name + end for name in names)
+    models = [name for name in names if name not in ends]
+    by_model: dict[str, dict[str, float]] = {model: {} for model in models}
+    found = RunAccuracies(by_model, {})
     for name in benchmarks:
-        # A benchmark that was not run has a row, but no metric.
         rows_of = []
         for row in rows:
-            if row[0] == name and row[2] != '-' and row[3] != PREDICTED_MODE:
+            dataset, _, metric, mode = row[:len(_COLUMNS)]
+            # A benchmark that was not run has a row, but no metric.
+            if dataset == name and metric != '-' and mode != PREDICTED_MODE:
                 rows_of.append(row)
         row, other_metrics = _accuracies_in(path, rows_of)
         if other_metrics:
             found.other_metrics[name] = other_metrics
-        for model, cell in zip(models, row[4:]):
+        for model, cell in zip(models, row[len(_COLUMNS):]):
             if cell not in ('', '-', 'nan'):
-                found.by_model[model][name] = _fraction(str(path), name, cell)
+                by_model[model][name] = _fraction(str(path), name, cell)
     return found
 
 
@@ -78,7 +83,7 @@ def _read_table(path: Path) -> list[list[str]]:
         raise InputError(path, 'UTF-8 text', str(error), _REMEDY) from error
     # OpenCompass puts no cell into quotation marks.
     table = [line.split(',') for line in text.split('\n') if line] or [[]]
-    if table[0][:4] != _COLUMNS:
+    if table[0][:len(_COLUMNS)] != _COLUMNS:
         raise InputError(path, f'columns {", ".join(_COLUMNS)} and models',
                          ', '.join(table[0])[:80] or 'nothing', _REMEDY)
     for row in table:
@@ -105,7 +110,7 @@ def _accuracies_in(path: Path, rows: list[list[str]]) -> tuple[list[str], str]:
     # those that all its datasets have.
     *shared, average = metrics
     averaged = _averaged(path, rows[0][0], average)
-    others = [name for name in (average, *averaged) if is_no_accuracy(name)]
+    others = list(filter(is_no_accuracy, [average, *averaged]))
     if not averaged and shared and all(map(is_no_accuracy, shared)):
         others += shared
     if others:

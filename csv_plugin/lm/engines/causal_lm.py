@@ -14,7 +14,8 @@ from csv_plugin.lm.engines.windows import Window
 
 Output = TypeVar('Output')
 
-#: Tokens on which the logits of the head are compared with the model's own.
+#: Tokens on which the logits of the head are compared with the model's own: a
+#: model that changes them does so from the first tokens on.
 PROBE_TOKENS = 2
 
 

@@ -36,8 +36,9 @@ class HeadLogits:
     def rows(self, index: Tensor) -> 'HeadLogits':
         """The logits of n selected rows; `index` has shape `(n,)`."""
         hidden = self.hidden[index]
-        return HeadLogits(hidden if self.in_16_bits else hidden.float(),
-                          self.head)
+        if not self.in_16_bits:
+            hidden = hidden.float()
+        return HeadLogits(hidden, self.head)
 
     def block(self, start: int, stop: int) -> Tensor:
         """Columns `start:stop`, fp32 and free to overwrite, `(N, n)`."""
@@ -53,10 +54,12 @@ class HeadLogits:
 
 def _multiplies_16_bits(values: Tensor) -> bool:
     """Return whether a product of such numbers can be had in fp32."""
-    return (values.is_cuda and torch.version.cuda is not None
-            and values.dtype in (torch.bfloat16, torch.float16)
-            # Since torch 2.8.
-            and hasattr(torch.ops.aten.mm, 'dtype'))
+    if not values.is_cuda or torch.version.cuda is None:
+        return False
+    if values.dtype not in (torch.bfloat16, torch.float16):
+        return False
+    # Since torch 2.8.
+    return hasattr(torch.ops.aten.mm, 'dtype')
 
 
 class FullLogits:
@@ -81,8 +84,8 @@ Logits = Union[HeadLogits, FullLogits]
 
 def block_starts(logits: Logits) -> range:
     """First columns of the blocks of logits, whose step is their width."""
-    on_gpu = logits.device.type == 'cuda'
-    return range(0, logits.n_columns, COLUMNS_ON_GPU if on_gpu else COLUMNS)
+    width = COLUMNS_ON_GPU if logits.device.type == 'cuda' else COLUMNS
+    return range(0, logits.n_columns, width)
 
 
 def losses_of_targets(logits: Logits, rows: Tensor,
@@ -109,13 +112,17 @@ def _losses_of_rows(logits: Logits, targets: Tensor) -> Tensor:
     totals = []
     starts = block_starts(logits)
     for start in starts:
-        block = logits.block(start, min(start + starts.step, logits.n_columns))
-        column = (targets - start).clamp(0, block.shape[1] - 1)[:, None]
-        inside = column[:, 0] == targets - start
-        in_block = block.gather(1, column)[:, 0]
-        target_logit = in_block.where(inside, target_logit)
-        peaks.append(block.amax(dim=1))
-        block -= peaks[-1][:, None]
+        stop = min(start + starts.step, logits.n_columns)
+        block = logits.block(start, stop)
+        # A target outside of the block reads its first or last column, which
+        # does not count.
+        wanted = targets - start
+        column = wanted.clamp(0, stop - start - 1)
+        found = block.gather(1, column[:, None])[:, 0]
+        target_logit = found.where(column == wanted, target_logit)
+        peak_of_block = block.amax(dim=1)
+        block -= peak_of_block[:, None]
+        peaks.append(peak_of_block)
         totals.append(block.exp_().sum(dim=1))
     peak = torch.stack(peaks).amax(dim=0)
     below = torch.stack(peaks) - peak

@@ -64,12 +64,13 @@ class RowEngine(ABC):
     def score(self, windows: Sequence[Window],
               progress: Progress) -> Generator[Scored, None, None]:
         """See `Engine`."""
+        rows = [window.row for window in windows]
         if windows and not self._is_tried:
-            _try_engine(self, [window.row for window in windows])
+            _try_engine(self, rows)
             self._is_tried = True
         for start in progress(range(0, len(windows), WINDOWS)):
             batch = windows[start:start + WINDOWS]
-            answers = _log_probs(self, [window.row for window in batch])
+            answers = _log_probs(self, rows[start:start + WINDOWS])
             of_targets = []
             for window, log_probs in zip(batch, answers):
                 of_targets.append(log_probs[-len(window.targets):])
@@ -84,22 +85,26 @@ def _log_probs(engine: RowEngine, rows: Rows) -> list[NDArray[np.float64]]:
     answers = engine.row_scores(rows)
     if len(answers) != len(rows):
         raise _refused(engine, f'{len(rows)} answers', str(len(answers)))
+    checked = []
     for row, answer in zip(rows, answers):
-        if not (np.array_equal(row, answer.ids)
-                and answer.log_probs.shape == (len(row) - 1, )):
+        log_probs = answer.log_probs
+        n_expected = len(row) - 1
+        same_ids = np.array_equal(row, answer.ids)
+        if not same_ids or log_probs.shape != (n_expected, ):
             raise _refused(
-                engine, f'{len(row) - 1} log-probabilities of the ids '
-                f'{_start(row)}', f'those of shape {answer.log_probs.shape} '
+                engine, f'{n_expected} log-probabilities of the ids '
+                f'{_start(row)}', f'those of shape {log_probs.shape} '
                 f'of the ids {_start(answer.ids)}')
-        # Written so that NaN is wrong, too.
-        wrong = np.flatnonzero(~((answer.log_probs >= LOWEST)
-                                 & (answer.log_probs <= ROUNDING)))
+        # NaN is not in the range.
+        in_range = (log_probs >= LOWEST) & (log_probs <= ROUNDING)
+        wrong = np.flatnonzero(~in_range)
         if len(wrong):
             raise _refused(
                 engine,
                 f'log-probabilities from {LOWEST:.1f}, the least in float32, '
-                'to 0', f'{answer.log_probs[wrong[0]]} at id {wrong[0] + 1}')
-    return [np.minimum(answer.log_probs, 0) for answer in answers]
+                'to 0', f'{log_probs[wrong[0]]} at id {wrong[0] + 1}')
+        checked.append(np.minimum(log_probs, 0))
+    return checked
 
 
 def _try_engine(engine: RowEngine, rows: Rows) -> None:

@@ -13,7 +13,7 @@ from csv_plugin.core.texts import Text
 from csv_plugin.lm.engines.causal_lm import prefix_token
 from csv_plugin.lm.engines.protocol import Engine, check_finite
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine
-from csv_plugin.lm.engines.windows import Window, cut_windows
+from csv_plugin.lm.engines.windows import Window, by_window, cut_windows
 from csv_plugin.lm.newer_files import check_read
 from csv_plugin.lm.tokens.tokenization import check_unknown_share, tokenize_all
 
@@ -66,18 +66,19 @@ def token_losses(model: Union[PreTrainedModel, Engine],
     facts = engine.facts
     limit = facts.context if context is None else context
     windows: list[Window] = []
+    losses = []
     for index, tokens in enumerate(tokenized):
         windows += cut_windows(index, tokens.ids, prefix, limit)
-    losses = [np.full(len(tokens.ids), np.nan) for tokens in tokenized]
+        losses.append(np.full(len(tokens.ids), np.nan))
     # An error must leave the model as it was, whoever keeps the error.
     with closing(engine.score(windows, progress)) as batches:
         for batch, found in batches:
-            ends = np.cumsum([len(window.targets) for window in batch])
-            if len(found) != ends[-1]:
+            n_targets = sum(len(window.targets) for window in batch)
+            if len(found) != n_targets:
                 raise InputError(f'engine {facts.engine!r}',
-                                 f'losses of {ends[-1]} tokens',
+                                 f'losses of {n_targets} tokens',
                                  str(len(found)), 'Update the engine.')
-            for window, part in zip(batch, np.split(found, ends[:-1])):
+            for window, part in zip(batch, by_window(batch, found)):
                 check_finite('losses', facts.model, texts[window.text], part)
                 end = window.first + len(part)
                 losses[window.text][window.first:end] = part

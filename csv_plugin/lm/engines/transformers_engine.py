@@ -72,19 +72,19 @@ class TransformersEngine(PublicNames):
                 head: Optional[nn.Linear]) -> NDArray[np.float32]:
         device = input_device(self.model)
         logits = logits_of(self.model, head, pad(batch).to(device))
-        targets = torch.from_numpy(
-            np.concatenate([window.targets for window in batch]))
-        return losses_of_targets(logits,
-                                 target_rows(batch).to(logits.device),
-                                 targets.to(logits.device))
+        ids = np.concatenate([window.targets for window in batch])
+        targets = torch.from_numpy(ids).to(logits.device)
+        rows = target_rows(batch).to(logits.device)
+        return losses_of_targets(logits, rows, targets)
 
 
 def _check_ids(model: PreTrainedModel, windows: Sequence[Window]) -> None:
     """Refuse unknown ids, which would end every computation on a GPU."""
     embeddings = model.get_input_embeddings()
+    if not isinstance(embeddings, nn.Embedding):
+        return
     largest = max(int(window.row.max()) for window in windows)
-    if isinstance(embeddings, nn.Embedding) and \
-            largest >= embeddings.num_embeddings:
+    if largest >= embeddings.num_embeddings:
         raise InputError(
             f'tokenizer for {str(model.name_or_path)!r}',
             f'ids below {embeddings.num_embeddings}, which the model has',

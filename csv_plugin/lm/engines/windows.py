@@ -58,16 +58,18 @@ def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
     if length < n_inputs and context < 2:
         raise InputError('context', 'room for 2 tokens or more', str(context),
                          "Leave it out for the model's own context.")
-    windows = [Window(text, row[:length], row[1:length + 1], 1 - len(lead))]
-    room = length - len(lead)
+    n_lead = len(lead)
+    targets = row[1:]
+    first = Window(text, row[:length], targets[:length], 1 - n_lead)
+    windows = [first]
+    room = length - n_lead
     start = length
     stride = window_stride(context)
     while start < n_inputs:
         end = min(start + stride, n_inputs)
         inputs = np.append(lead, row[end - room:end])
         windows.append(
-            Window(text, inputs, row[start + 1:end + 1],
-                   start + 1 - len(lead)))
+            Window(text, inputs, targets[start:end], start + 1 - n_lead))
         start = end
     return windows
 
@@ -111,19 +113,30 @@ def default_max_tokens(device: torch.device, all_logits: bool = False) -> int:
 
 def pad(batch: Sequence[Window]) -> Tensor:
     """Inputs, padded on the right with their last token. `(batch, n)`."""
-    width = max(len(window.inputs) for window in batch)
-    rows = [
-        np.pad(window.inputs, (0, width - len(window.inputs)), mode='edge')
-        for window in batch
-    ]
+    width = _width(batch)
+    rows = []
+    for window in batch:
+        n_missing = width - len(window.inputs)
+        rows.append(np.pad(window.inputs, (0, n_missing), mode='edge'))
     return torch.from_numpy(np.stack(rows))
 
 
 def target_rows(batch: Sequence[Window]) -> Tensor:
     """Positions in the flattened padded batch that predict the targets."""
-    width = max(len(window.inputs) for window in batch)
+    width = _width(batch)
     rows = []
     for row, window in enumerate(batch):
         end = row * width + len(window.inputs)
         rows.append(torch.arange(end - len(window.targets), end))
     return torch.cat(rows)
+
+
+def _width(batch: Sequence[Window]) -> int:
+    """Number of inputs of the longest window."""
+    return max(len(window.inputs) for window in batch)
+
+
+def by_window(batch: Sequence[Window], values: NDArray) -> list[NDArray]:
+    """Divide values of all targets of a batch, `(n, ...)`, by window."""
+    ends = np.cumsum([len(window.targets) for window in batch])
+    return np.split(values, ends[:-1])

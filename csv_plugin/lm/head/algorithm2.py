@@ -93,8 +93,9 @@ class HeadObjective:
         fitted = []
         for b, floor in enumerate(self.floor):
             rows = self.train & self.was_run[:, b]
+            start = None if lines is None else lines[b]
             curve, line = fit_curve(scores[rows, b], self.accuracy[rows, b],
-                                    floor, None if lines is None else lines[b])
+                                    floor, start)
             curves.append(curve)
             fitted.append(line)
         curve = Curve.stack(curves)
@@ -118,10 +119,9 @@ class HeadObjective:
     def errors(self, evaluation: Evaluation) -> NDArray[np.float64]:
         """Mean squared errors on train and validation models, `(2, B)`."""
         squares = (evaluation.predicted - self.accuracy)**2
-        return np.stack([
-            np.nanmean(squares[self.train], axis=0),
-            np.nanmean(squares[self.validation], axis=0)
-        ])
+        of_train = np.nanmean(squares[self.train], axis=0)
+        of_validation = np.nanmean(squares[self.validation], axis=0)
+        return np.stack([of_train, of_validation])
 
 
 #: Is given a step, the indices of the benchmarks that have not stopped, and
@@ -137,13 +137,16 @@ class Recorder:
     """
 
     def __init__(self, losses: Tensor, n_steps: int, floor: NDArray) -> None:
-        shape = (n_steps + 1, len(floor))
+        n_models = len(losses)
+        n_benchmarks = len(floor)
+        # Step 0 is before the first gradient.
+        n_kept = n_steps + 1
         self.losses = losses
         self.floor = floor
         self.n_kept = 0
-        self.scores = np.full((shape[0], len(losses), shape[1]), np.nan)
-        self.alpha = np.full(shape, np.nan)
-        self.beta = np.full(shape, np.nan)
+        self.scores = np.full((n_kept, n_models, n_benchmarks), np.nan)
+        self.alpha = np.full((n_kept, n_benchmarks), np.nan)
+        self.beta = np.full((n_kept, n_benchmarks), np.nan)
 
     def __call__(self, step: int, running: NDArray[np.int64],
                  evaluation: Evaluation) -> None:

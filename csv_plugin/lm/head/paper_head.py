@@ -1,6 +1,6 @@
 """The paper's training (Algorithm 2) as a predictor."""
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from itertools import compress
 from typing import NamedTuple, Optional
 
 import numpy as np
@@ -66,17 +66,27 @@ def train_paper_head(table: LossTable,
     accuracies = accuracies.select(table.models)
     chosen = np.isin(table.models, list(validation))
     problems = _problems(table, accuracies, ~chosen, chosen)
-    learned = [name for name, problem in problems.items() if not problem]
+    learned = []
+    reasons = []
+    notes: dict[str, tuple[str, ...]] = {}
+    for name, problem in problems.items():
+        if problem:
+            reasons.append(f'{name}: {problem}')
+            notes[name] = (f'predicted by the mean accuracy: {problem}', )
+        else:
+            learned.append(name)
     if not learned:
-        found = [f'{name}: {problem}' for name, problem in problems.items()]
         raise InputError("the paper's head", 'a benchmark to learn from',
-                         '; '.join(found), "Use the method 'salience'.")
+                         '; '.join(reasons), "Use the method 'salience'.")
     states = StateScale.of(states, counted_tokens(table)).apply(states)
-    train = [name for name, of in zip(table.models, chosen) if not of]
-    tables = [table] if watched is None else [table, watched]
-    losses = np.concatenate(
-        [counted_losses(part, table.scored) for part in tables])
-    losses /= table.n_chars.sum()
+    train = list(compress(table.models, ~chosen))
+    models = table.models
+    losses = counted_losses(table, table.scored)
+    if watched is not None:
+        models += watched.models
+        of_watched = counted_losses(watched, table.scored)
+        losses = np.concatenate([losses, of_watched])
+    losses = losses / table.n_chars.sum()
     of_learned = accuracies.select(benchmarks=learned)
     recorder = Recorder(
         torch.from_numpy(losses).to(states.device), settings.n_steps,
@@ -86,10 +96,16 @@ def train_paper_head(table: LossTable,
     source = _columns(table, states, heads)
     features = source.features(table)
     # Columns of the scores; the loss is the first column.
-    places = {name: place for place, name in enumerate(learned, start=1)}
-    curves = _curves(accuracies, heads, ~chosen)
-    columns = [places.get(name, 0) for name in accuracies.benchmarks]
+    columns = []
+    answers = {}
+    for name in accuracies.benchmarks:
+        column = 0
+        if name in learned:
+            column = 1 + learned.index(name)
+            answers[name] = np.array([column])
+        columns.append(column)
     scores = features.values[:, columns]
+    curves = _curves(accuracies, heads, ~chosen)
     left_out = accuracy_of(curves.exponents(scores), curves.floor)
     known = ~np.isnan(accuracies.values)
     judged = known & chosen[:, None]
@@ -97,15 +113,10 @@ def train_paper_head(table: LossTable,
     left_out[~judged] = np.nan
     observed = Observed(accuracies.values, tuple(families), accuracies.chance,
                         accuracies.n_items)
-    answers = {name: np.array([place]) for name, place in places.items()}
     units = Units(np.zeros(1, int), np.array(['']), answers)
     fit = Fit(table.models, accuracies.benchmarks, accuracies.main,
               features.values, observed, units)
     model = CurveModel(curves, left_out, observed)
-    notes: dict[str, tuple[str, ...]] = {}
-    for name, problem in problems.items():
-        if problem:
-            notes[name] = (f'predicted by the mean accuracy: {problem}', )
     for name, step in zip(heads.benchmarks, heads.best_step):
         notes[name] = _notes(int(step), settings)
     versions = dict(
@@ -114,7 +125,6 @@ def train_paper_head(table: LossTable,
     predictor = Predictor(features.columns, fit, model,
                           benchmark_fits(fit, model, notes), versions,
                           mean_losses[[0, -1]])
-    models = tuple(chain.from_iterable(part.models for part in tables))
     steps = TrainingSteps(heads.benchmarks, models,
                           _splits(models, train, validation),
                           everywhere.select(models, learned).values,
@@ -161,8 +171,9 @@ def _curves(accuracies: AccuracyTable, heads: TrainedHeads,
     for b, name in enumerate(accuracies.benchmarks):
         if name in heads.benchmarks:
             place = heads.benchmarks.index(name)
-            parts.append((heads.curve.alpha[place], heads.curve.beta[place],
-                          heads.curve.floor[place]))
+            curve = heads.curve
+            parts.append(
+                (curve.alpha[place], curve.beta[place], curve.floor[place]))
         else:
             known = accuracies.values[train, b]
             known = known[~np.isnan(known)]
@@ -176,12 +187,16 @@ def _columns(table: LossTable, states: Tensor,
              heads: TrainedHeads) -> TokenColumns:
     """The loss, then the capability scores of the heads, per character."""
     weights = heads.head.weights(states).double().numpy()
-    matrix = np.hstack([np.ones((len(states), 1)), weights])
+    of_loss = np.ones((len(states), 1))
+    matrix = np.hstack([of_loss, weights])
     matrix /= table.n_chars.sum()
     matrix[~table.scored] = 0
-    units = ('loss', *(f'score of {name}' for name in heads.benchmarks))
-    uniform = np.append(1., np.zeros(len(units) - 1))
-    columns = Columns(units, uniform, table.fingerprint, table.scored)
+    units = ['loss']
+    for name in heads.benchmarks:
+        units.append(f'score of {name}')
+    uniform = np.zeros(len(units))
+    uniform[0] = 1
+    columns = Columns(tuple(units), uniform, table.fingerprint, table.scored)
     return TokenColumns(columns, scipy.sparse.csc_array(matrix))
 
 

@@ -108,7 +108,8 @@ def losses_per_character(table: LossTable, states: Tensor) -> Tensor:
     They are float64, on the device of the states; 0 where a token is not
     scored by all models.
     """
-    losses = np.where(table.scored, table.losses, 0.0) / table.n_chars.sum()
+    losses = np.where(table.scored, table.losses, 0.0)
+    losses /= table.n_chars.sum()
     return torch.from_numpy(losses).to(states.device)
 
 

@@ -21,14 +21,18 @@ class StateScale:
     def of(cls, states: Tensor, counted: NDArray[np.bool_]) -> 'StateScale':
         """Scale of states `(T, H)` at the counted tokens, bool, `(T,)`."""
         tokens = np.flatnonzero(counted)
-        total = squares = np.zeros(states.shape[1])
+        n_tokens = len(tokens)
+        total = np.zeros(states.shape[1])
+        squares = np.zeros(states.shape[1])
         for block in _blocks(states, tokens):
-            total = total + block.sum(axis=0)
-            squares = squares + (block**2).sum(axis=0)
-        mean = total / len(tokens)
-        variance = squares / len(tokens) - mean**2
-        return cls(mean,
-                   np.sqrt(np.where(variance > 1e-12 * mean**2, variance, 1)))
+            total += block.sum(axis=0)
+            squares += (block**2).sum(axis=0)
+        mean = total / n_tokens
+        variance = squares / n_tokens - mean**2
+        # Less is what rounding leaves of a constant.
+        least = 1e-12 * mean**2
+        variance = np.where(variance > least, variance, 1)
+        return cls(mean, np.sqrt(variance))
 
     def apply(self, states: Tensor) -> Tensor:
         """Return standardised states, float32, `(T, H)`."""

@@ -47,8 +47,10 @@ class TrainingSteps:
         It is NaN where none of them has an accuracy.
         """
         of_split = self.splits == split
-        squares = (self.predicted() - self.accuracies)[:, of_split]**2
+        differences = self.predicted() - self.accuracies
+        squares = differences[:, of_split]**2
         was_run = ~np.isnan(self.accuracies[of_split])
-        total = np.where(was_run, squares, 0).sum(axis=1)
         n_models = was_run.sum(axis=0)
-        return np.where(n_models, total / np.maximum(n_models, 1), np.nan)
+        total = np.where(was_run, squares, 0).sum(axis=1)
+        mean = total / np.maximum(n_models, 1)
+        return np.where(n_models, mean, np.nan)

@@ -28,13 +28,16 @@ def from_offsets(tokens: Sequence[str], is_unknown: NDArray[np.bool_],
     2)`, are the first character of each token and that after its last. None if
     they are out of order, contradict letters or leave out a visible character.
     """
-    starts, ends = np.array(offsets, np.int64).reshape(len(tokens), 2).T
+    ranges = np.array(offsets, np.int64).reshape(len(tokens), 2)
+    starts = ranges[:, 0]
+    ends = ranges[:, 1]
     if not _in_order(starts, ends, len(text)):
         return None
     _empty_added_spaces(tokens, starts, ends, text)
     comparable = ~(_overlaps(starts, ends) | is_unknown)
     for i in np.flatnonzero(comparable):
-        if not _same_letters(tokens[i], text[starts[i]:ends[i]]):
+        piece = text[starts[i]:ends[i]]
+        if not _same_letters(tokens[i], piece):
             return None
     return _tile(starts, ends, text)
 
@@ -56,17 +59,21 @@ def from_surfaces(tokens: Sequence[str], added: Set[str],
             pieces = without_prefix_spaces(pieces, firsts, whole)
             if ''.join(pieces) == whole:
                 starts, ends = _place(pieces, chars)
-                return _tile(
-                    np.repeat(starts, counts), np.repeat(ends, counts), text)
+                # All tokens of a word cover the characters of the word.
+                starts = np.repeat(starts, counts)
+                ends = np.repeat(ends, counts)
+                return _tile(starts, ends, text)
     return None
 
 
 def _in_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
               length: int) -> bool:
-    return bool(
-        len(starts) and np.all(starts <= ends)
-        and np.all(np.diff(starts, prepend=0) >= 0)
-        and np.all(np.diff(ends, append=length) >= 0))
+    """Return whether ranges of characters rise, inside a text."""
+    if not len(starts) or np.any(starts > ends):
+        return False
+    starts_rise = np.all(np.diff(starts, prepend=0) >= 0)
+    ends_rise = np.all(np.diff(ends, append=length) >= 0)
+    return bool(starts_rise and ends_rise)
 
 
 def _overlaps(starts: NDArray[np.int64],
@@ -84,8 +91,8 @@ def _empty_added_spaces(tokens: Sequence[str], starts: NDArray[np.int64],
     """
     added = []
     for i in np.flatnonzero(_overlaps(starts, ends)):
-        covered = _fold(text[starts[i]:ends[i]], '')
-        if _is_space(tokens[i]) and ' ' not in covered:
+        piece = text[starts[i]:ends[i]]
+        if _is_space(tokens[i]) and ' ' not in _fold(piece, ''):
             added.append(i)
     for i in added:
         if i == 0 or ends[i - 1] <= starts[i]:
@@ -101,6 +108,7 @@ def _tile(starts: NDArray[np.int64], ends: NDArray[np.int64],
 
     None if a gap holds a visible character, or spans contradict each other.
     """
+    # A character that as many tokens begin before as end before is in none.
     chars = np.arange(len(text))
     n_begun = starts.searchsorted(chars, 'right')
     n_ended = ends.searchsorted(chars, 'right')
@@ -114,11 +122,11 @@ def _tile(starts: NDArray[np.int64], ends: NDArray[np.int64],
     stops = np.delete(np.append(chars, len(text)), gap_marks)
     ends = stops[np.searchsorted(stops, ends)]
     bounds = char_bounds(text)
+    n_bytes = bounds[-1]
     cuts = _cuts(bounds[starts[1:]], bounds[ends[:-1]])
     if np.any(np.diff(cuts) < 0):
         return None
-    return TokenSpans(
-        np.append(0, cuts), np.append(cuts, bounds[-1]), bounds[-1])
+    return TokenSpans(np.append(0, cuts), np.append(cuts, n_bytes), n_bytes)
 
 
 def _cuts(starts: NDArray[np.int64],
@@ -128,11 +136,16 @@ def _cuts(starts: NDArray[np.int64],
     A series of tokens with the same overlap divides it evenly. `starts` are
     of the next tokens, `ends` of the tokens.
     """
-    same_overlap = (np.diff(starts) == 0) & (np.diff(ends) == 0)
-    first = np.flatnonzero(np.append(True, ~same_overlap)[:len(starts)])
-    count = np.diff(np.append(first, len(starts)))
-    rank = np.arange(len(starts)) - np.repeat(first, count) + 1
-    share = (ends - starts) * rank // (np.repeat(count, count) + 1)
+    n_cuts = len(starts)
+    as_before = (np.diff(starts) == 0) & (np.diff(ends) == 0)
+    begins_series = np.append(True, ~as_before)[:n_cuts]
+    first = np.flatnonzero(begins_series)
+    # Of the series of each cut: number of cuts, and rank of this one from 1.
+    lengths = np.diff(np.append(first, n_cuts))
+    count = np.repeat(lengths, lengths)
+    rank = 1 + np.arange(n_cuts) - np.repeat(first, lengths)
+    n_bytes = ends - starts
+    share = n_bytes * rank // (count + 1)
     return np.where(starts < ends, starts + share, ends)
 
 
@@ -143,11 +156,13 @@ def _place(pieces: Sequence[str],
     `chars` are the characters of the text, folded. An empty piece covers the
     characters between its neighbours.
     """
-    lengths = [len(char) for char in chars]
-    origin = np.repeat(np.arange(len(chars)), lengths)
-    bounds = np.array([0, *accumulate(map(len, pieces))])
+    n_chars = len(chars)
+    # The character that each folded character comes from.
+    origin = np.repeat(np.arange(n_chars), list(map(len, chars)))
+    # Places between folded characters: the characters before and after them.
     after = np.append(0, origin + 1)
-    before = np.append(origin, len(chars))
+    before = np.append(origin, n_chars)
+    bounds = np.array([0, *accumulate(map(len, pieces))])
     starts = before[bounds[:-1]]
     ends = after[bounds[1:]]
     return np.minimum(starts, ends), np.maximum(starts, ends)
@@ -189,12 +204,17 @@ def _continues_character(char: str) -> bool:
 
 
 def _is_space(token: str) -> bool:
-    return any(_fold(reading, '').isspace() for reading in readings(token))
+    for reading in readings(token):
+        if _fold(reading, '').isspace():
+            return True
+    return False
 
 
 @functools.lru_cache(maxsize=1 << 18)
 def _same_letters(token: str, piece: str) -> bool:
     """Return whether a token has the letters and digits of a piece."""
     letters = _fold(piece, 'CZMPS')
-    folded = [_fold(reading, 'CZMPS') for reading in readings(token)]
-    return letters in folded
+    for reading in readings(token):
+        if _fold(reading, 'CZMPS') == letters:
+            return True
+    return False

@@ -28,7 +28,8 @@ def from_bytes(tokens: Sequence[str], added: Set[str],
     for spelling in _SPELLINGS:
         # Vocabularies also list ordinary pieces, such as runs of spaces, as
         # added tokens.
-        for verbatim in ([literal, set()] if literal else [literal]):
+        verbatims = [literal, set()] if literal else [literal]
+        for verbatim in verbatims:
             pieces = _spell(tokens, verbatim, spelling)
             if pieces is None:
                 continue
@@ -60,9 +61,14 @@ def readings_of_all(
         pieces = _spell(tokens, literal, spelling)
         groups = pieces and _whole_characters(pieces)
         if groups:
-            words = [word for word, _ in groups]
-            counts = [count for _, count in groups]
-            firsts = [i for i, word in enumerate(words) if word in literal]
+            words = []
+            firsts = []
+            counts = []
+            for place, (word, count) in enumerate(groups):
+                words.append(word)
+                counts.append(count)
+                if word in literal:
+                    firsts.append(place)
             yield words, firsts, counts
 
 
@@ -76,7 +82,10 @@ def without_prefix_spaces(pieces: list[_Str], added: Sequence[int],
     """
     pieces = list(pieces)
     position = 0
-    bounds = [0, *(i + 1 for i in added), len(pieces)]
+    bounds = [0]
+    for place in added:
+        bounds.append(place + 1)
+    bounds.append(len(pieces))
     for first, last in zip(bounds[:-1], bounds[1:]):
         stretch = whole[:0].join(pieces[first:last])
         has_space = stretch[:1] in (' ', b' ')
@@ -94,7 +103,8 @@ def readings(token: str) -> tuple[str, ...]:
     for spelling in (_without_word_sign, _byte_level, _sentencepiece):
         data = spelling(token)
         if data is not None:
-            words += [word for word, _ in _whole_characters([data])]
+            for word, _ in _whole_characters([data]):
+                words.append(word)
     return tuple(words)
 
 

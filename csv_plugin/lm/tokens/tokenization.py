@@ -77,8 +77,11 @@ def check_unknown_share(tokenized: Sequence[TokenizedText],
     Some tokenizers load without an error although files are missing, and
     then read everything as unknown.
     """
-    unknown = sum(text.unknown for text in tokenized)
-    total = sum(len(text.ids) for text in tokenized)
+    unknown = 0
+    total = 0
+    for text in tokenized:
+        unknown += text.unknown
+        total += len(text.ids)
     # The largest share of unknown tokens in all texts.
     most_unknown = 0.01
     if unknown > most_unknown * total:
@@ -172,13 +175,13 @@ def _file_of(tokenizer: PreTrainedTokenizerBase) -> Tokenizer | None:
     name = tokenizer.name_or_path
     if not tokenizer.is_fast or not name:
         return None
-    if any(option in tokenizer.init_kwargs for option in _OPTIONS):
+    if not tokenizer.init_kwargs.keys().isdisjoint(_OPTIONS):
         return None
     paths = {Path(name, 'tokenizer.json')}
     if not Path(name).is_dir():
         cached = Path(HF_HUB_CACHE, f'models--{name.replace("/", "--")}')
         found = cached.glob('snapshots/*/tokenizer.json')
-        paths = {path.resolve() for path in found}
+        paths = set(map(Path.resolve, found))
     # Revisions on the hub may have different files.
     if len(paths) != 1:
         return None
@@ -226,14 +229,15 @@ def _may_differ(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
     """Return whether options explain that the ids of a text differ."""
     own = set(tokenizer.added_tokens_decoder.items())
     written = set(file.get_added_tokens_decoder().items())
-    same = {pair for pair in own & written if not pair[1].special}
-    # Special ones, and those that are not the same in both.
-    changed = (own | written) - same
-    if any(token.content in text for _, token in changed):
-        return True
+    for pair in own | written:
+        _, token = pair
+        is_same = pair in own and pair in written
+        if token.content in text and (token.special or not is_same):
+            return True
     # Equal if either puts a space before the text.
     variants = [text, f' {text}']
-    of_file = file.encode_batch(variants, add_special_tokens=False)
-    ids_of_file = [encoding.ids for encoding in of_file]
-    encoded = _encode(tokenizer, variants)
-    return any(ids in ids_of_file for ids in encoded['input_ids'])
+    ids = _encode(tokenizer, variants)['input_ids']
+    for encoding in file.encode_batch(variants, add_special_tokens=False):
+        if encoding.ids in ids:
+            return True
+    return False
