@@ -142,7 +142,7 @@ class AccuracyModel:
         new one, too: names do not show that a new model is trained like the
         fitted ones, and errors of families left out hold for new families.
         """
-        numbers = self._first_new + numbers_of(families, len(losses.units))
+        numbers = self._first_new + numbers_of(families, len(losses))
         standardised = {
             member.form.logarithms: member.scale(losses, numbers)
             for member in self.members

@@ -19,10 +19,10 @@ units, so a unit that follows the common trend has little. Values are divided
 by the noise of their unit, and the mean loss is the plain mean of the results.
 So units that follow the trend count more.
 """
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Optional
+from typing import Optional, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ PARTS = ('spread', 'units', 'answers', 'bend', 'family', 'own')
 
 #: Steps that refine the common factor of units.
 FACTOR_STEPS = 20
+#: Number of models whose units' deviations are computed at once.
+MODELS_AT_ONCE = 100
 #: Largest number of units that are clustered.
 CLUSTERED = 1000
 #: Added to widths before anything is divided by them.
@@ -48,25 +50,40 @@ DIGITS = 10
 class UnitLosses:
     """Losses of M models on K units, which are texts or columns of a table.
 
-    `units` are the losses, `(M, K)`, all measured in the same way, and
-    `sources` names of the source of each unit, `(K,)`, or '' where there is
-    none. `answers` are losses in nats of the T tokens of the right answers in
-    a benchmark's own texts, `(M, T)`, by the index of the benchmark. These
-    tokens are called its own answers.
+    `table` has losses that were all measured in the same way, `(M, N)`. The
+    units are its columns `columns`, indices `(K,)`, in this order, and
+    `sources` are the names of their sources, `(K,)`, '' where there is none.
+    `answers` are losses in nats of the T tokens of the right answers in a
+    benchmark's own texts, `(M, T)`, by the index of the benchmark. These
+    tokens are called the benchmark's own answers.
     """
-    units: NDArray[np.float64]
+    table: NDArray[np.float64]
+    columns: NDArray[np.int64]
     sources: NDArray[np.str_]
     answers: dict[int, NDArray[np.float64]]
 
     @classmethod
     def of(cls, units: NDArray) -> 'UnitLosses':
-        """Losses without sources and answers."""
-        return cls(units, np.full(units.shape[1], ''), {})
+        """Make losses without sources and answers; all columns are units."""
+        n_units = units.shape[1]
+        return cls(units, np.arange(n_units), np.full(n_units, ''), {})
 
-    def take(self, rows: NDArray) -> 'UnitLosses':
-        """Some of the models."""
+    @property
+    def units(self) -> NDArray[np.float64]:
+        """The losses on the units, `(M, K)`.
+
+        This is a copy, which may be changed. It may take much memory, so it
+        is not kept.
+        """
+        return self.table[:, self.columns]
+
+    def take(self, rows: Union[NDArray, slice]) -> 'UnitLosses':
+        """Return some of the models."""
         answers = {b: part[rows] for b, part in self.answers.items()}
-        return UnitLosses(self.units[rows], self.sources, answers)
+        return replace(self, table=self.table[rows], answers=answers)
+
+    def __len__(self) -> int:
+        return len(self.table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,19 +95,19 @@ class Standardised:
     benchmarks' own answers. `answers`, `(M, T)`, are deviations of the tokens
     of a benchmark's own answers from their mean, by the index of the
     benchmark. `families`, `(M,)`, are numbers, equal in a family. `losses` are
-    those of the units, `(M, K)`, and `scale` is what standardised them.
+    what was standardised, and `scale` is what standardised them.
     """
     means: NDArray[np.float64]
     answers: dict[int, NDArray[np.float64]]
     families: NDArray[np.int64]
-    losses: NDArray[np.float64]
+    losses: UnitLosses
     scale: 'Scale'
 
     def take(self, rows: NDArray) -> 'Standardised':
         """Some of the models."""
         answers = {b: part[rows] for b, part in self.answers.items()}
         return Standardised(self.means[rows], answers, self.families[rows],
-                            self.losses[rows], self.scale)
+                            self.losses.take(rows), self.scale)
 
     @property
     def units(self) -> NDArray[np.float64]:
@@ -106,13 +123,6 @@ class Standardised:
         """
         return np.abs(self.means[:, 0]) <= self.scale.settings.sound
 
-    @cached_property
-    def products(self) -> NDArray[np.float64]:
-        """Inner products of the units' deviations of two models, `(M, M)`.
-        """
-        units = self.units
-        return units @ units.T
-
     def __len__(self) -> int:
         return len(self.means)
 
@@ -127,15 +137,16 @@ class Scale:
     def __init__(self, losses: UnitLosses, logarithms: bool,
                  settings: Settings) -> None:
         self.logarithms, self.settings = logarithms, settings
+        n_units = len(losses.columns)
         self.typical = typical_losses(losses.units)
-        self.reliability = np.ones(losses.units.shape[1])
-        if losses.units.shape[1] > 2:
+        self.reliability = np.ones(n_units)
+        if n_units > 2:
             # A first mean of all units, to leave out absurd models.
-            values = self._values(losses.units)
+            values = self._values(losses)
             values = values[self._sound(values)]
             self.reliability = 1 / noise_of_units(values, settings.least_noise)
             del values
-        values = self._values(losses.units)
+        values = self._values(losses)
         self.middle, self.width = middle_and_width(values.mean(axis=1))
         sound = self._sound(values)
         values = values[sound]
@@ -157,7 +168,7 @@ class Scale:
 
     def __call__(self, losses: UnitLosses, families: NDArray) -> Standardised:
         """Standardise losses of models, whose families are numbers, `(M,)`."""
-        values = self._values(losses.units)
+        values = self._values(losses)
         all_units = (values.mean(axis=1) - self.middle) / self.width
         groups = (values @ self.groups - self.group_middle) / self.group_width
         answers = {
@@ -171,17 +182,24 @@ class Scale:
             deviations[b] = rounded(away)
         return Standardised(
             rounded(np.column_stack(means)), deviations, np.asarray(families),
-            losses.units, self)
+            losses, self)
 
-    def deviations(self, losses: NDArray) -> NDArray[np.float64]:
-        """Return the standardised deviations of units, `(M, K)`."""
-        deviations = self._deviations(self._values(losses))
-        deviations /= self.size
-        return rounded(deviations)
+    def deviations(self, losses: UnitLosses) -> NDArray[np.float64]:
+        """Return the standardised deviations of units, `(M, K)`.
 
-    def _values(self, losses: NDArray) -> NDArray:
-        # In place from here on: a table may take much memory.
-        values = losses / self.typical
+        A few models at a time: a table may take much memory.
+        """
+        found = np.empty((len(losses), len(losses.columns)))
+        for first in range(0, len(losses), MODELS_AT_ONCE):
+            rows = slice(first, first + MODELS_AT_ONCE)
+            part = self._deviations(self._values(losses.take(rows)))
+            found[rows] = rounded(part / self.size)
+        return found
+
+    def _values(self, losses: UnitLosses) -> NDArray:
+        # The copy is changed in place: a table may take much memory.
+        values = losses.units
+        values /= self.typical
         np.maximum(values, self.settings.least, out=values)
         if self.logarithms:
             np.log(values, out=values)
@@ -310,7 +328,7 @@ def rounded(values: NDArray) -> NDArray[np.float64]:
 
     The layout decides in which order values are summed, and so on last bits.
     """
-    return np.ascontiguousarray(values.round(DIGITS))
+    return values.round(DIGITS, out=np.empty(values.shape))
 
 
 def middle_and_width(values: NDArray) -> tuple[NDArray, NDArray]:
@@ -378,56 +396,63 @@ def slope_of_wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
 
 
 def shared_parts(new: Standardised, old: Standardised, tilt: float,
-                 same: bool) -> dict[str, NDArray[np.float64]]:
-    """Return the covariances that are those of every benchmark, `(M, N)`.
+                 same: bool) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """Yield the covariances that are those of every benchmark, by name.
 
-    With `same`, new and old are the same models; else none is in both, so the
-    part `own` is 0.
+    They are `(M, N)`. With `same`, new and old are the same models; else none
+    is in both, so the part `own` is 0.
     """
+    units = new.units
+    yield 'units', units @ (units if same else old.units).T
+    del units  # They may take more memory than all covariances.
     related = new.families[:, None] == old.families
-    tilted = 1 + tilt * np.outer(new.means[:, 0], old.means[:, 0])
+    # In place, as of many models these take much memory.
+    family = np.outer(new.means[:, 0], old.means[:, 0])
+    family *= tilt
+    family += 1
+    family *= related
+    yield 'family', family
+    del family
     shape = len(new), len(old)
-    return dict(
-        units=new.products if same else new.units @ old.units.T,
-        family=related * tilted,
-        own=np.eye(*shape) if same else np.zeros(shape))
+    yield 'own', np.eye(*shape) if same else np.zeros(shape)
 
 
 def parts_of_benchmark(new: Standardised, old: Standardised, new_mean: NDArray,
                        old_mean: NDArray, worst: float,
-                       b: int) -> dict[str, NDArray[np.float64]]:
-    """Return the other covariances, those of benchmark b, `(M, N)`.
+                       b: int) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """Yield the other covariances, those of benchmark b, by name, `(M, N)`.
 
     `new_mean`, `(M,)`, and `old_mean`, `(N,)`, are the mean losses that the
     benchmark follows, and `worst` is the largest of the fitted models. Without
     own answers there is no part `answers`.
     """
-    parts = dict(
-        spread=np.outer(new_mean, old_mean),
-        bend=wiener(worst - new_mean, worst - old_mean))
+    yield 'bend', wiener(worst - new_mean, worst - old_mean)
+    yield 'spread', np.outer(new_mean, old_mean)
     if b in new.answers:
-        parts['answers'] = new.answers[b] @ old.answers[b].T
-    return parts
+        yield 'answers', new.answers[b] @ old.answers[b].T
 
 
 def covariances(models: Standardised, means: NDArray, worst: NDArray,
-                tilt: float) -> list[NDArray]:
+                shared: dict[str, NDArray]) -> list[NDArray]:
     """Return the covariance of each of `PARTS`, in this order.
 
     They are `(B, M, M)`, or `(1, M, M)` if the same on all benchmarks. `means`
-    and `worst` are as in `variances`.
+    and `worst` are as in `variances`, and `shared` are `shared_parts`.
     """
-    nothing = np.zeros((len(models), len(models)))
-    found: dict[str, list[NDArray]] = {name: [] for name in PARTS}
-    for b, (mean, start) in enumerate(zip(means, worst)):
-        parts = parts_of_benchmark(models, models, mean, mean, start, b)
-        for name in ('spread', 'answers', 'bend'):
-            found[name].append(parts.get(name, nothing))
-    if not models.answers:
-        found['answers'] = [nothing]
-    for name, part in shared_parts(models, models, tilt, True).items():
-        found[name] = [part]
-    return [np.stack(found[name]) for name in PARTS]
+    n_models, n_benchmarks = len(models), len(worst)
+    found = {name: part[None] for name, part in shared.items()}
+    found['answers'] = np.zeros((1, n_models, n_models))
+    own_parts = ['spread', 'bend']
+    if models.answers:
+        own_parts.append('answers')
+    for name in own_parts:
+        found[name] = np.zeros((n_benchmarks, n_models, n_models))
+    for b in range(n_benchmarks):
+        parts = parts_of_benchmark(models, models, means[b], means[b],
+                                   worst[b], b)
+        for name, part in parts:
+            found[name][b] = part
+    return [found[name] for name in PARTS]
 
 
 def variances(models: Standardised, means: NDArray, worst: NDArray,

@@ -192,21 +192,24 @@ class Member:
         total = sum(part.amounts[name] * parts[name] for name in PARTS)
         prior = settings.level_width**2 + part.scales[:, None]**2 * total
         mean, variance = np.empty((2, *followed.T.shape))
-        for b, (cross, solved) in enumerate(
-                zip(part.cross_covariances(standardised), part.solved())):
+        shared = part.shared_kernel()
+        for b, cross in enumerate(part.cross_covariances(standardised)):
             mean[:, b] = self._mean(b, followed[b], cross)
-            known = (cross @ solved.solution.inverse[0] * cross).sum(axis=1)
+            solution = part.solved(b, shared).solution
+            known = (cross @ solution.inverse[0] * cross).sum(axis=1)
             variance[:, b] = prior[b] - known
         return mean, np.maximum(variance, LEAST_VARIANCE)
 
     def covariance(self, standardised: Standardised) -> NDArray[np.float64]:
         """Return covariances of exponents between models, `(B, M, M)`."""
         part = self.posterior
+        priors = part.prior_covariances(standardised)
+        crosses = part.cross_covariances(standardised)
+        shared = part.shared_kernel()
         found = []
-        for prior, cross, solved in zip(
-                part.prior_covariances(standardised),
-                part.cross_covariances(standardised), part.solved()):
-            found.append(prior - cross @ solved.solution.inverse[0] @ cross.T)
+        for b, (prior, cross) in enumerate(zip(priors, crosses)):
+            solution = part.solved(b, shared).solution
+            found.append(prior - cross @ solution.inverse[0] @ cross.T)
         return np.stack(found)
 
     def slopes(self, losses: UnitLosses,

@@ -38,6 +38,7 @@ hyper-parameters are learned (amounts, typical scale, usual noise), and those
 `included` are part of a single cost.
 """
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple, Optional
 
 import numpy as np
@@ -47,7 +48,8 @@ from scipy.linalg import cho_factor, cho_solve, lapack
 from csv_plugin.core.calibration import doubt_of, weights_of_models
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, item_variance,
                                    line_at, moments)
-from csv_plugin.core.kernels import PARTS, Standardised, covariances
+from csv_plugin.core.kernels import (PARTS, Standardised, covariances,
+                                     shared_parts)
 from csv_plugin.core.observed import filled_items
 from csv_plugin.core.settings import Settings
 
@@ -83,12 +85,12 @@ class Applied(NamedTuple):
 class Solution(NamedTuple):
     """Solution of the linear model that has tangents in place of curves.
 
-    `dual` is `(B, M)`. `inverse`, `(B, M, M)`, is the inverse covariance of
-    the targets. Both are 0 where there is no accuracy. `evidence`, `(B,)`, is
-    the logarithm of the evidence, less a constant.
+    `dual` is `(B, M)`. `inverse` has the inverse covariance of the targets of
+    each benchmark, `(M, M)`. Both are 0 where there is no accuracy.
+    `evidence`, `(B,)`, is the logarithm of the evidence, less a constant.
     """
     dual: NDArray[np.float64]
-    inverse: NDArray[np.float64]
+    inverse: list[NDArray[np.float64]]
     evidence: NDArray[np.float64]
 
 
@@ -172,8 +174,15 @@ class Posterior:
         self.parts: list[NDArray] = []
         if kernel is None:
             self.parts = covariances(self.standardised, self.means, self.worst,
-                                     self.settings.tilt)
+                                     self._shared_parts)
         self.dual = np.zeros_like(self.dual)
+
+    @cached_property
+    def _shared_parts(self) -> dict[str, NDArray]:
+        """Parts of the kernel that do not depend on what is followed."""
+        parts = shared_parts(self.standardised, self.standardised,
+                             self.settings.tilt, True)
+        return dict(parts)
 
     # ---- the mode
 
@@ -260,37 +269,41 @@ class Posterior:
 
         Without the inverse, `Solution.inverse` is empty.
         """
-        n_benchmarks, n_models = self.dual.shape
-        duals = np.zeros((n_benchmarks, n_models))
-        n_inverses = n_benchmarks if with_inverse else 0
-        inverses = np.zeros((n_inverses, n_models, n_models))
-        evidence = np.zeros(n_benchmarks)
+        duals = np.zeros_like(self.dual)
+        evidence = np.zeros(len(duals))
+        inverses = []
         above = line.targets - self._prior_mean(applied)
         for b, rows in enumerate(self.rows):
-            block = np.ix_(rows, rows)
-            # A copy, which is changed in place: of many models it is large.
-            matrix = applied.kernel[b][block]
-            matrix *= applied.scales[b]**2
-            matrix += self.settings.level_width**2
-            # Noise of accuracies is noise of targets over the squared slope.
-            variance = (
-                applied.noise[b] * self.item_variance[rows, b] +
-                self.doubt[rows, b])
-            matrix[np.diag_indices(len(rows))] += (
-                variance / line.slopes[rows, b]**2)
-            # The transposed symmetric matrix is in the order of LAPACK.
-            factor = cho_factor(
-                matrix.T, lower=True, overwrite_a=True, check_finite=False)
-            duals[b, rows] = cho_solve(factor, above[rows, b])
-            evidence[b] -= np.log(np.diag(factor[0])).sum()
-            evidence[b] -= .5 * above[rows, b] @ duals[b, rows]
+            factor = self._factor(applied, line, b)
+            above_seen = above[rows, b]
+            dual = cho_solve((factor, True), above_seen)
+            half_log_determinant = np.log(np.diag(factor)).sum()
+            evidence[b] = -half_log_determinant - above_seen @ dual / 2
+            duals[b, rows] = dual
             if with_inverse:
-                # LAPACK fills only the lower half of the inverse.
-                lower = np.tril(
-                    lapack.dpotri(factor[0], lower=1, overwrite_c=1)[0])
-                lower += np.tril(lower, -1).T
-                inverses[b][block] = lower
+                inverse = _inverse_in_place(factor)
+                inverses.append(_among_all(inverse, rows, duals.shape[1]))
         return Solution(duals, inverses, evidence)
+
+    def _factor(self, applied: Applied, line: Line, b: int) -> NDArray:
+        """The lower Cholesky factor of the targets' covariance, `(m, m)`.
+
+        The targets are those of the m models with an accuracy on benchmark b.
+        """
+        rows = self.rows[b]
+        # A copy, which is changed in place: of many models it is large.
+        covariance = applied.kernel[b][np.ix_(rows, rows)]
+        covariance *= applied.scales[b]**2
+        covariance += self.settings.level_width**2
+        # Noise of accuracies is noise of targets over the squared slope.
+        noise = applied.noise[b] * self.item_variance[rows, b]
+        noise += self.doubt[rows, b]
+        diagonal = np.diag_indices(len(rows))
+        covariance[diagonal] += noise / line.slopes[rows, b]**2
+        # The transposed symmetric matrix is in the order of LAPACK.
+        factor, _ = cho_factor(
+            covariance.T, lower=True, overwrite_a=True, check_finite=False)
+        return factor
 
     # ---- hyper-parameters
 
@@ -359,8 +372,9 @@ class Posterior:
         """
         cost, gradient = self._prior(hyper, included)
         applied = self._applied(hyper)
-        dual, inverse, evidence = self._solve(applied, line)
-        by_matrix = .5 * (inverse - dual[:, :, None] * dual[:, None])
+        dual, inverses, evidence = self._solve(applied, line)
+        by_matrix = .5 * (
+            np.stack(inverses) - dual[:, :, None] * dual[:, None])
         by_matrix *= included[:, None, None]
         by_above = included[:, None] * dual
         gradient += self._gradient(applied, line, by_matrix, by_above)
@@ -389,12 +403,13 @@ class Posterior:
         """
         cost, gradient = self._prior(hyper, included)
         applied = self._applied(hyper)
-        dual, inverse, _ = self._solve(applied, line)
+        dual, inverses, _ = self._solve(applied, line)
+        inverse = np.stack(inverses)
         # Derivatives of the cost by P and d, summed over families.
         by_inverse, by_dual = np.zeros_like(inverse), np.zeros_like(dual)
         power = (COST_DEGREES + 1) / 2
         for rows in self.families:
-            errors, matrix = self._errors_without(rows, dual, inverse)
+            errors, matrix = self._errors_without(rows, dual, inverses)
             variance = np.diagonal(matrix, axis1=1, axis2=2)
             weight = self.weight[rows].T * included[:, None]
             ratio = errors**2 / (COST_DEGREES * variance)
@@ -423,14 +438,15 @@ class Posterior:
         return cost, gradient
 
     def _errors_without(self, rows: NDArray, dual: NDArray,
-                        inverse: NDArray) -> tuple[NDArray, NDArray]:
+                        inverses: list[NDArray]) -> tuple[NDArray, NDArray]:
         """Errors `(B, m)` and covariances `(B, m, m)` of a family's targets,
         predicted without the family.
 
         `rows` are the m models of the family. Results mean nothing where a
         model has no accuracy.
         """
-        block = inverse[:, rows][:, :, rows]
+        family = np.ix_(rows, rows)
+        block = np.stack([inverse[family] for inverse in inverses])
         # Rows without an accuracy are 0; 1 makes the block invertible.
         unseen = ~self.seen[rows].T
         block = block + np.eye(len(rows)) * unseen[:, :, None]
@@ -543,3 +559,21 @@ class Posterior:
         power = (COST_DEGREES + 1) / 2
         cost = np.log(deviation) + power * np.log1p(errors**2 / COST_DEGREES)
         return np.nansum(self.weight * cost, axis=0)
+
+
+def _inverse_in_place(factor: NDArray) -> NDArray:
+    """The inverse of a matrix, in the memory of its lower Cholesky factor."""
+    # LAPACK fills only the lower half of the inverse.
+    inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
+    for row in range(len(inverse)):
+        inverse[row, row + 1:] = inverse[row + 1:, row]
+    return inverse
+
+
+def _among_all(matrix: NDArray, rows: NDArray, n_models: int) -> NDArray:
+    """A matrix of some models as one of all, `(M, M)`, 0 for the others."""
+    if len(rows) == n_models:
+        return matrix
+    found = np.zeros((n_models, n_models))
+    found[np.ix_(rows, rows)] = matrix
+    return found

@@ -77,7 +77,7 @@ class Units:
             b: values[:, self.answers[name]]
             for b, name in enumerate(benchmarks) if name in self.answers
         }
-        return UnitLosses(values[:, self.columns], self.sources, answers)
+        return UnitLosses(values, self.columns, self.sources, answers)
 
 
 @dataclass(frozen=True, eq=False)
