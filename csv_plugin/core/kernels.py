@@ -248,8 +248,10 @@ class Scale:
             part = np.unique(part.round().astype(int))
             # Deviations from the mean of all units, each over its own size.
             shift = values.mean(axis=1, keepdims=True) - self.centre.mean()
-            alike = values[:, part] - self.centre[part] - shift
-            alike = alike / (alike.std(axis=0) + TINY)
+            alike = values[:, part]
+            alike -= self.centre[part]
+            alike -= shift
+            alike /= alike.std(axis=0) + TINY
             for members in clusters(alike.T):
                 if self.settings.cluster * len(part) <= len(members):
                     groups.append(np.isin(np.arange(n_units), part[members]))
