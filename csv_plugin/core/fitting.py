@@ -149,11 +149,18 @@ def benchmark_fits(
         error = expected = np.nan
         if np.isfinite(difference).any() and len(set(families[rows])) > 1:
             error = np.sqrt(np.nanmean(difference**2))
-            expected = model.tails.stretch * np.nanmedian(
-                left_out.deviations[rows, b])
+            deviations = left_out.deviations[rows, b]
+            expected = model.tails.stretch * np.nanmedian(deviations)
+        fit_models = tuple(fit.names[row] for row in rows)
         fits.append(
-            BenchmarkFit(name, chance, n_items,
-                         tuple(fit.names[row] for row in rows),
-                         name in fit.main, bool(observed.at_chance[b]),
-                         float(error), float(expected), notes.get(name, ())))
+            BenchmarkFit(
+                benchmark=name,
+                chance=chance,
+                n_items=n_items,
+                fit_models=fit_models,
+                main=name in fit.main,
+                at_chance=bool(observed.at_chance[b]),
+                error=float(error),
+                expected_error=float(expected),
+                notes=notes.get(name, ())))
     return tuple(fits)

@@ -155,33 +155,30 @@ class Scale:
         self.group_middle, self.group_width = middle_and_width(
             values @ self.groups)
         self.size = _size(self._deviations(values))
-        self.answers = {
-            b: AnswerScale(part[sound], settings.knee)
-            for b, part in losses.answers.items()
-        }
+        self.answers = {}
+        for b, of_benchmark in losses.answers.items():
+            self.answers[b] = AnswerScale(of_benchmark[sound], settings.knee)
 
     @cached_property
     def columns_of_answers(self) -> dict[int, int]:
         """Columns of `Standardised.means` of own answers, by benchmark."""
         first = 1 + self.groups.shape[1]
-        return {b: first + i for i, b in enumerate(self.answers)}
+        columns = range(first, first + len(self.answers))
+        return dict(zip(self.answers, columns))
 
     def __call__(self, losses: UnitLosses, families: NDArray) -> Standardised:
         """Standardise losses of models, whose families are numbers, `(M,)`."""
         values = self._values(losses)
         all_units = (values.mean(axis=1) - self.middle) / self.width
         groups = (values @ self.groups - self.group_middle) / self.group_width
-        answers = {
-            b: scale(losses.answers[b])
-            for b, scale in self.answers.items()
-        }
         means = [all_units, groups]
-        deviations = {}
-        for b, (mean, away) in answers.items():
+        answers = {}
+        for b, scale in self.answers.items():
+            mean, deviations = scale(losses.answers[b])
             means.append(mean)
-            deviations[b] = rounded(away)
+            answers[b] = rounded(deviations)
         return Standardised(
-            rounded(np.column_stack(means)), deviations, np.asarray(families),
+            rounded(np.column_stack(means)), answers, np.asarray(families),
             losses, self)
 
     def deviations(self, losses: UnitLosses) -> NDArray[np.float64]:
@@ -257,8 +254,8 @@ class Scale:
                     groups.append(np.isin(np.arange(n_units), part[members]))
             # The largest cluster, of all units, is the mean of all.
             groups = groups[1:]
-        shares = [group / group.sum() for group in groups]
-        return np.reshape(shares, (-1, n_units)).T
+        is_member = np.reshape(groups, (-1, n_units))
+        return (is_member / is_member.sum(axis=1, keepdims=True)).T
 
 
 class AnswerScale:
@@ -320,9 +317,9 @@ def typical_losses(losses: NDArray) -> NDArray[np.float64]:
     ordered.sort(axis=0)
     units = np.arange(losses.shape[1])
     # The two in the middle, or twice the same one.
-    middle = ordered[(n_above - 1) // 2, units] / 2
-    middle += ordered[np.minimum(n_above // 2, len(losses) - 1), units] / 2
-    return np.where(n_above > 0, middle, 1)
+    lower = ordered[(n_above - 1) // 2, units]
+    upper = ordered[np.minimum(n_above // 2, len(losses) - 1), units]
+    return np.where(n_above > 0, lower / 2 + upper / 2, 1)
 
 
 def rounded(values: NDArray) -> NDArray[np.float64]:
@@ -483,7 +480,10 @@ def variances(models: Standardised, means: NDArray, worst: NDArray,
 def families_by_number(families: Sequence[str]) -> NDArray[np.int64]:
     """Return a number for each name, in order of the first appearance."""
     numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(f, len(numbers)) for f in families])
+    found = []
+    for family in families:
+        found.append(numbers.setdefault(family, len(numbers)))
+    return np.array(found, int)
 
 
 def numbers_of(families: Optional[Sequence[str]],

@@ -164,12 +164,11 @@ class Member:
     def means(self, standardised: Standardised) -> NDArray[np.float64]:
         """Return means of exponents, `(M, B)`."""
         followed = standardised.means @ self.posterior.shares
+        means = np.empty(followed.shape)
         crosses = self.posterior.cross_covariances(standardised)
-        means = [
-            self._mean(b, followed[:, b], cross)
-            for b, cross in enumerate(crosses)
-        ]
-        return np.stack(means, axis=1)
+        for b, cross in enumerate(crosses):
+            means[:, b] = self._mean(b, followed[:, b], cross)
+        return means
 
     def _mean(self, b: int, followed: NDArray, cross: NDArray) -> NDArray:
         """Means of exponents on benchmark b, `(M,)`.
@@ -189,7 +188,9 @@ class Member:
         part, settings = self.posterior, self.settings
         followed = (standardised.means @ part.shares).T
         parts = variances(standardised, followed, part.worst, settings.tilt)
-        total = sum(part.amounts[name] * parts[name] for name in PARTS)
+        total = np.zeros(followed.shape)
+        for name in PARTS:
+            total += part.amounts[name] * parts[name]
         prior = settings.level_width**2 + part.scales[:, None]**2 * total
         mean, variance = np.empty((2, *followed.T.shape))
         shared = part.shared_kernel()
