@@ -1,9 +1,12 @@
 """What the model of accuracies sees of losses, and covariances of exponents.
 
-Losses of M models on K units become a mean loss, and deviations of single
-units from it. A unit is a text or a column of a table. The kernel is the
-covariance between the exponents of two models on one benchmark. It is a sum of
-parts, each with an amount of its own:
+This file takes losses of M models on K units, `(M, K)`; a unit is a text or a
+column of a table. It standardises them: they become mean losses, `(M, C)`, and
+deviations of single units from the mean, `(M, K)`. From these it computes the
+kernel, which is the covariance between the exponents of two models on one
+benchmark, `(M, M)`. The formulas stand in docs/appendix/method.md, "What it
+sees of losses" and "The prior". The kernel is a sum of parts, each with an
+amount of its own:
 
     spread    product of the mean losses: slopes differ between benchmarks
     units     inner product of the units' deviations: the salience weights
@@ -14,10 +17,10 @@ parts, each with an amount of its own:
     own       each model deviates by itself
 
 A value of a unit is its loss over the typical loss, or the logarithm of that.
-The noise of a unit is what its values deviate by from one common factor of all
-units, so a unit that follows the common trend has little. Values are divided
-by the noise of their unit, and the mean loss is the plain mean of the results.
-So units that follow the trend count more.
+Units share one common factor: the trend of losses over models. What the values
+of a unit deviate by from this factor is the noise of the unit. Values are
+divided by the noise of their unit, and the mean loss is the plain mean of the
+results. So units that follow the trend count more.
 """
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -132,6 +135,16 @@ class Scale:
 
     Losses over typical losses are ratios. Values of units are these ratios, or
     with `logarithms` their logarithms, over the noise of the unit.
+
+    Attributes:
+        typical: Typical loss of each unit, `(K,)`.
+        reliability: One over the noise of each unit, `(K,)`.
+        middle, width: Median and width of the mean of all units.
+        centre: Mean value of each unit, `(K,)`.
+        groups: Weights of units in the means of groups, `(K, C)`.
+        group_middle, group_width: Medians and widths of these means, `(C,)`.
+        size: Length of the deviations of a typical model.
+        answers: Scales of own answers, by the index of the benchmark.
     """
 
     def __init__(self, losses: UnitLosses, logarithms: bool,
@@ -152,8 +165,8 @@ class Scale:
         values = values[sound]
         self.centre = values.mean(axis=0)
         self.groups = self._groups(values, losses.sources)
-        self.group_middle, self.group_width = middle_and_width(
-            values @ self.groups)
+        of_groups = values @ self.groups
+        self.group_middle, self.group_width = middle_and_width(of_groups)
         self.size = _size(self._deviations(values))
         self.answers = {}
         for b, of_benchmark in losses.answers.items():
@@ -169,17 +182,20 @@ class Scale:
     def __call__(self, losses: UnitLosses, families: NDArray) -> Standardised:
         """Standardise losses of models, whose families are numbers, `(M,)`."""
         values = self._values(losses)
-        all_units = (values.mean(axis=1) - self.middle) / self.width
-        groups = (values @ self.groups - self.group_middle) / self.group_width
-        means = [all_units, groups]
+        of_all_units = values.mean(axis=1) - self.middle
+        of_groups = values @ self.groups - self.group_middle
+        means = [of_all_units / self.width, of_groups / self.group_width]
         answers = {}
         for b, scale in self.answers.items():
             mean, deviations = scale(losses.answers[b])
             means.append(mean)
             answers[b] = rounded(deviations)
         return Standardised(
-            rounded(np.column_stack(means)), answers, np.asarray(families),
-            losses, self)
+            means=rounded(np.column_stack(means)),
+            answers=answers,
+            families=np.asarray(families),
+            losses=losses,
+            scale=self)
 
     def deviations(self, losses: UnitLosses) -> NDArray[np.float64]:
         """Return the standardised deviations of units, `(M, K)`.
@@ -231,31 +247,43 @@ class Scale:
         """Weights of K units in the means of groups, `(K, C)`; sums are 1.
 
         Groups are the sources of texts where these are known, else clusters of
-        units whose deviations are alike. These are all clusters that Ward's
-        method joins, so large clusters contain small ones.
+        units whose deviations are alike.
         """
         n_units = values.shape[1]
-        groups = []
+        groups: list[NDArray] = []
         if (sources != '').all():
             names = np.unique(sources)
-            groups = [sources == name for name in names if len(names) > 1]
+            # The group of all units is no group of its own.
+            if len(names) > 1:
+                groups = [sources == name for name in names]
         elif n_units > 2:
-            # Of very many units, only some are clustered: those of `part`.
-            part = np.linspace(0, n_units - 1, min(n_units, CLUSTERED))
-            part = np.unique(part.round().astype(int))
-            # Deviations from the mean of all units, each over its own size.
-            shift = values.mean(axis=1, keepdims=True) - self.centre.mean()
-            alike = values[:, part]
-            alike -= self.centre[part]
-            alike -= shift
-            alike /= alike.std(axis=0) + TINY
-            for members in clusters(alike.T):
-                if self.settings.cluster * len(part) <= len(members):
-                    groups.append(np.isin(np.arange(n_units), part[members]))
-            # The largest cluster, of all units, is the mean of all.
-            groups = groups[1:]
+            groups = self._clusters(values)
         is_member = np.reshape(groups, (-1, n_units))
         return (is_member / is_member.sum(axis=1, keepdims=True)).T
+
+    def _clusters(self, values: NDArray) -> list[NDArray]:
+        """Masks of the units of each cluster, `(K,)`, but not of that of all.
+
+        These are all large enough clusters that Ward's method joins, so large
+        clusters contain small ones.
+        """
+        n_units = values.shape[1]
+        # Of very many units, only some are clustered: those of `part`.
+        part = np.linspace(0, n_units - 1, min(n_units, CLUSTERED))
+        part = np.unique(part.round().astype(int))
+        # Deviations from the mean of all units, each over its own size.
+        shift = values.mean(axis=1, keepdims=True) - self.centre.mean()
+        alike = values[:, part]
+        alike -= self.centre[part]
+        alike -= shift
+        alike /= alike.std(axis=0) + TINY
+        least_size = self.settings.cluster * len(part)
+        found = []
+        # The first cluster, the largest one, is that of all units.
+        for members in clusters(alike.T)[1:]:
+            if len(members) >= least_size:
+                found.append(np.isin(np.arange(n_units), part[members]))
+        return found
 
 
 class AnswerScale:
@@ -376,14 +404,15 @@ def wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
     """
     first = np.maximum(first, 0)[:, None]
     second = np.maximum(second, 0)[None]
-    low, product = np.minimum(first, second), np.maximum(first, second)
     # low^2 (3 high - low) / 6, in place.
-    product *= 3
-    product -= low
-    product *= low
-    product *= low
-    product /= 6
-    return product
+    low = np.minimum(first, second)
+    found = np.maximum(first, second)
+    found *= 3
+    found -= low
+    found *= low
+    found *= low
+    found /= 6
+    return found
 
 
 def slope_of_wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
