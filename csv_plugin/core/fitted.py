@@ -1,10 +1,12 @@
 """Exponents of all fitted models, with hyper-parameters that were learned.
 
-Applies hyper-parameters that a `Posterior` learned (of at most
-`Settings.most_models` models, all benchmarks at once) to all models, one
-benchmark at a time: given them, benchmarks are independent. Each is solved
-again whenever it is needed. So memory grows with the square of the number of
-models, but not with the number of benchmarks.
+Hyper-parameters are learned by a `Posterior` of at most `Settings.most_models`
+models, and of all benchmarks at once. This file applies them to all M fitted
+models, one benchmark at a time: given hyper-parameters, benchmarks are
+independent. It keeps the dual of each benchmark, `(B, M)`. Matrices of models
+by models, `(M, M)`, are computed again whenever they are needed. So memory
+grows with the square of the number of models, but not with the number of
+benchmarks.
 """
 from collections.abc import Iterator
 from typing import Optional
@@ -66,7 +68,8 @@ class Fitted:
             mean[:, b], variance[:, b] = self._leave_out(b, shared)
         self.families_left_out = mean, variance
 
-    # Methods of one benchmark: what they need is free when they return.
+    # The memory of a benchmark's posterior is free once a method of this
+    # benchmark returns.
 
     def _find_modes(self, shared: NDArray) -> None:
         """Find modes, which models lie far off, and modes with these."""

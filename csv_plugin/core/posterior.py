@@ -618,8 +618,8 @@ def _inverse_in_place(factor: NDArray) -> NDArray:
     """The inverse of a matrix, in the memory of its lower Cholesky factor."""
     # LAPACK fills only the lower half of the inverse.
     inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-    for row in range(len(inverse)):
-        inverse[row, row + 1:] = inverse[row + 1:, row]
+    upper_half = np.triu(np.ones(inverse.shape, bool), 1)
+    np.copyto(inverse, inverse.T, where=upper_half)
     return inverse
 
 

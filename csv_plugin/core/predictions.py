@@ -1,4 +1,4 @@
-"""Predicted accuracies beside the real ones, and reasons for gaps."""
+"""Predicted accuracies beside observed ones, and reasons for gaps."""
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, product
@@ -15,7 +15,7 @@ from csv_plugin.core.curve import item_variance
 from csv_plugin.core.formatting import (ANY, interval, number, percent,
                                         predicted_cell, shortened)
 
-#: Name of the real accuracy in `Predictions.missing`.
+#: Name of the observed accuracy in `Predictions.missing`.
 REAL = 'real'
 #: Method of the predictions of a single predictor.
 PREDICTED = 'predicted'
@@ -178,7 +178,7 @@ class Predictions(PublicNames):
         benchmarks: Sequence[str],
         missing: Mapping[Cell, Missing] = MappingProxyType({})
     ) -> 'Predictions':
-        """Join predictions of several predictors, without real accuracies.
+        """Join predictions of several predictors, without observed accuracies.
 
         Predictions are of one method each, at one level, by its new name; None
         if it has none at all. Benchmarks unknown to a method get a reason
@@ -368,7 +368,7 @@ class Predictions(PublicNames):
         return bool(np.isfinite(self.real).any())
 
     def difference(self, method: str) -> NDArray[np.float64]:
-        """Return predicted minus real accuracies, `(M, B)`; NaN if missing."""
+        """Return predicted minus observed accuracies, `(M, B)`, or NaN."""
         return self.values[:, :, self._place('methods', method)] - self.real
 
     def held_out(self, method: str) -> NDArray[np.bool_]:
@@ -494,7 +494,7 @@ class Outlier:
 
 
 def outliers(predictions: Predictions) -> list[Outlier]:
-    """Return real accuracies outside of their intervals, the farthest first.
+    """Return observed accuracies outside of intervals, the farthest first.
 
     The intervals are those of `Predictions.judged`. Predictions are those of
     the first method; training models are left out.

@@ -1,4 +1,10 @@
-"""Predicts accuracies of models from their losses."""
+"""Predicts accuracies of models from their losses.
+
+A `Predictor` holds the model of accuracies and the data that it was fitted to.
+It turns losses of any kind (columns, target tokens, dumps) into feature
+columns, `(M, K)`, and these into predictions. It also says how much each
+column or token counts.
+"""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Optional, Union
@@ -374,7 +380,7 @@ class Predictor(PublicNames):
         these models on some of the benchmarks; other names do not count. They
         change the predictions of all models of the same families, which are
         marked as made with them (`with_scores`); those of the same cells are
-        marked as in the sample. The table has one method, and no real
+        marked as in the sample. The table has one method, and no observed
         accuracies.
 
         Raises:
