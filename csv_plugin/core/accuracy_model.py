@@ -1,11 +1,13 @@
 """One model of the accuracies of all models on all benchmarks.
 
-The model averages a few Gaussian processes of exponents (core.member), which
-see losses in different forms. Every benchmark weighs them by how well they
-predict families left out. The mixture is replaced by one normal distribution
-of the exponent with its mean and its variance. Everything that is reported of
+This file fits the model to losses and accuracies of M models on B benchmarks,
+`(M, B)`, and predicts means and variances of the exponents of new models. The
+model averages a few Gaussian processes of exponents (core.member), which see
+losses in different forms. Every benchmark weighs them by how well they predict
+families left out. The mixture is replaced by one normal distribution of the
+exponent with its mean and its variance. Everything that is reported of
 accuracies is a view of the joint distribution that `AccuracyModel.joint`
-returns.
+returns. The formulas stand in docs/appendix/method.md, "Three forms".
 """
 from collections.abc import Sequence
 from typing import Optional

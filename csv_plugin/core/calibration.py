@@ -1,10 +1,12 @@
 """How far predictions err, by families left out.
 
 Standard deviations of the posterior are right only if the model is. So every
-fitted model is predicted without its family. The errors of its accuracies,
-over their predicted deviations, show by how much intervals must be stretched,
-how heavy the tails of errors are, how far errors of one model go together on
-several benchmarks, and which models lie far off.
+fitted model is predicted without its family. An error of its accuracy over the
+predicted deviation is a standardised error, `(M, B)` in all. From these this
+file computes by how much intervals must be stretched, how heavy the tails of
+errors are, how far errors of one model go together on several benchmarks, and
+which models lie far off. The formulas stand in docs/appendix/method.md,
+"Families left out" and "Tails".
 
 The tails are fitted to errors of accuracies, but `core.joint` applies them to
 deviations of exponents as well: the curve is nearly a line over one interval.

@@ -466,11 +466,11 @@ class Posterior:
 
     def _errors_without(self, rows: NDArray, dual: NDArray,
                         inverses: list[NDArray]) -> tuple[NDArray, NDArray]:
-        """Errors `(B, m)` and covariances `(B, m, m)` of a family's targets,
-        predicted without the family.
+        """Errors of a family's targets without the family, and covariances.
 
-        `rows` are the m models of the family. Results mean nothing where a
-        model has no accuracy.
+        `rows` are the m models of the family. Errors are `(B, m)` and their
+        covariances `(B, m, m)`; they mean nothing where a model has no
+        accuracy.
         """
         family = np.ix_(rows, rows)
         block = np.stack([inverse[family] for inverse in inverses])

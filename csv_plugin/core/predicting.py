@@ -16,7 +16,7 @@ from csv_plugin.core.progress import Progress
 
 #: By label, a predictor or why it is unusable.
 Predictors = Mapping[str, Union[Predictor, Missing]]
-#: By model and benchmark, a real accuracy in 0..1 or why there is none.
+#: By model and benchmark, an observed accuracy in 0..1 or why there is none.
 RealScores = Mapping[tuple[str, str], Union[float, Missing]]
 #: Feature columns by model, or why there are none.
 ModelColumns = Mapping[str, Union[FeatureTable, Missing]]
