@@ -1,11 +1,13 @@
 """One model of the accuracies of all models on all benchmarks.
 
-The model averages a few Gaussian processes of exponents (core.member), which
-see losses in different forms. Every benchmark weighs them by how well they
-predict families left out. The mixture is replaced by one normal distribution
-of the exponent with its mean and its variance. Everything that is reported of
+This file fits the model to losses and accuracies of M models on B benchmarks,
+`(M, B)`, and predicts means and variances of the exponents of new models. The
+model averages a few Gaussian processes of exponents (core.member), which see
+losses in different forms. Every benchmark weighs them by how well they predict
+families left out. The mixture is replaced by one normal distribution of the
+exponent with its mean and its variance. Everything that is reported of
 accuracies is a view of the joint distribution that `AccuracyModel.joint`
-returns.
+returns. The formulas stand in docs/appendix/method.md, "Three forms".
 """
 from collections.abc import Sequence
 from typing import Optional
@@ -50,8 +52,8 @@ class AccuracyModel:
                             form, settings)
             floor = member.posterior.floor
             self.members.append(member)
-        self.shares = shares_by(
-            np.array([member.scores for member in self.members]))
+        scores = [member.scores for member in self.members]
+        self.shares = shares_by(np.array(scores))
         self._calibrate()
 
     @classmethod
@@ -65,11 +67,11 @@ class AccuracyModel:
         model = cls.__new__(cls)
         model.settings, model.observed = settings, observed
         standardised = model._standardised(losses)
-        model.members = [
-            Member.restored(*standardised[form.logarithms], observed, floor,
-                            form, settings, part)
-            for form, part in zip(settings.forms, states)
-        ]
+        model.members = []
+        for form, state in zip(settings.forms, states):
+            member = Member.restored(*standardised[form.logarithms], observed,
+                                     floor, form, settings, state)
+            model.members.append(member)
         model.shares = shares
         model._calibrate()
         return model
@@ -93,10 +95,12 @@ class AccuracyModel:
         """Learn from families left out how far errors go."""
         observed = self.observed
         self.floor = self.members[0].posterior.floor
-        self.noise = sum(share * member.posterior.noise
-                         for share, member in zip(self.shares, self.members))
-        mean, variance = self.mixed(
-            [member.posterior.families_left_out for member in self.members])
+        self.noise = np.zeros(len(self.floor))
+        left_out = []
+        for share, member in zip(self.shares, self.members):
+            self.noise += share * member.posterior.noise
+            left_out.append(member.posterior.families_left_out)
+        mean, variance = self.mixed(left_out)
         self.usual_deviations = np.sqrt(np.nanmedian(variance, axis=0))
         self.left_out = LeftOut.of(mean, variance, observed.accuracies,
                                    self.floor, self.noise)
@@ -111,11 +115,12 @@ class AccuracyModel:
 
         `parts` are the means and variances of the members.
         """
-        mean = sum(share * part for share, (part, _) in zip(
-            self.shares, parts))  # yapf: disable
-        # Within members, and between their means.
-        variance = sum(share * (within + (part - mean)**2)
-                       for share, (part, within) in zip(self.shares, parts))
+        mean, variance = np.zeros((2, *parts[0][0].shape))
+        for share, (part_mean, _) in zip(self.shares, parts):
+            mean += share * part_mean
+        for share, (part_mean, part_variance) in zip(self.shares, parts):
+            # Within members, and between their means.
+            variance += share * (part_variance + (part_mean - mean)**2)
         return mean, variance
 
     @property
@@ -142,14 +147,15 @@ class AccuracyModel:
         new one, too: names do not show that a new model is trained like the
         fitted ones, and errors of families left out hold for new families.
         """
-        numbers = self._first_new + numbers_of(families, len(losses.units))
-        standardised = {
-            member.form.logarithms: member.scale(losses, numbers)
-            for member in self.members
-        }
-        model_rows = [
-            standardised[member.form.logarithms] for member in self.members
-        ]
+        first_new = len(self.observed.families)
+        numbers = first_new + numbers_of(families, len(losses))
+        standardised: dict[bool, Standardised] = {}
+        model_rows = []
+        for member in self.members:
+            logarithms = member.form.logarithms
+            if logarithms not in standardised:
+                standardised[logarithms] = member.scale(losses, numbers)
+            model_rows.append(standardised[logarithms])
         return Joint(self, model_rows, *self.exponents(model_rows))
 
     def left_out_joint(self) -> Joint:
@@ -158,13 +164,11 @@ class AccuracyModel:
         NaN where no accuracy is observed. Every family is left out by itself,
         so correlations between its models are not those of one prediction.
         """
-        model_rows = [member.posterior.standardised for member in self.members]
-        parts = [member.posterior.families_left_out for member in self.members]
-        return Joint(self, model_rows, *self.mixed(parts))
-
-    @property
-    def _first_new(self) -> int:
-        return len(self.observed.families)
+        model_rows, left_out = [], []
+        for member in self.members:
+            model_rows.append(member.posterior.standardised)
+            left_out.append(member.posterior.families_left_out)
+        return Joint(self, model_rows, *self.mixed(left_out))
 
     def exponents(
             self,
@@ -173,23 +177,24 @@ class AccuracyModel:
 
         `model_rows` are what each member's scale makes of their losses.
         """
-        return self.mixed([
-            member.exponents(rows)
-            for member, rows in zip(self.members, model_rows)
-        ])
+        parts = []
+        for member, rows in zip(self.members, model_rows):
+            parts.append(member.exponents(rows))
+        return self.mixed(parts)
 
     def covariance(self,
                    model_rows: Sequence[Standardised]) -> NDArray[np.float64]:
         """Return covariances of exponents between models, `(B, M, M)`."""
-        parts = [
-            member.means(rows)
-            for member, rows in zip(self.members, model_rows)
-        ]
-        middle = sum(share * mean for share, mean in zip(self.shares, parts))
-        total = np.zeros(())
-        for share, member, rows, mean in zip(self.shares, self.members,
-                                             model_rows, parts):
-            away = (mean - middle).T
-            part = member.covariance(rows) + away[:, :, None] * away[:, None]
-            total = total + share[:, None, None] * part
+        means = []
+        for member, rows in zip(self.members, model_rows):
+            means.append(member.means(rows))
+        mixed_mean = np.einsum('fb,fmb->mb', self.shares, means)
+        n_models, n_benchmarks = mixed_mean.shape
+        total = np.zeros((n_benchmarks, n_models, n_models))
+        for f, member in enumerate(self.members):
+            away = (means[f] - mixed_mean).T
+            between_members = away[:, :, None] * away[:, None]
+            within_member = member.covariance(model_rows[f])
+            share = self.shares[f][:, None, None]
+            total += share * (within_member + between_members)
         return total

@@ -51,12 +51,12 @@ def fit_mean_loss(loss: NDArray, accuracy: NDArray, chance: float) -> Curve:
     first_share = 0.8
     line, _ = _fit_line(position, accuracy, first_share * chance, usual_noise,
                         PRIOR)
-    fitted = accuracy_at(line[0] + np.exp(line[1]) * position,
-                         first_share * chance)
+    exponents = line[0] + np.exp(line[1]) * position
+    fitted = accuracy_at(exponents, first_share * chance)
+    median_error = np.median(np.abs(fitted - accuracy))
     # Standard deviation of a normal distribution by its median absolute error.
     by_median = 1.4826
-    noise = np.hypot(usual_noise,
-                     by_median * np.median(np.abs(fitted - accuracy)))
+    noise = np.hypot(usual_noise, by_median * median_error)
     # Floors that are tried, as shares of the chance level. Models may stay
     # below chance, as where likely wrong answers are offered.
     floor_shares = 1.0, 0.95, 0.8, 0.5, 0.0
@@ -71,8 +71,8 @@ def fit_mean_loss(loss: NDArray, accuracy: NDArray, chance: float) -> Curve:
         if cost < least:
             best, least, floor = line, cost, share * chance
     level, slope = best[0], np.exp(best[1])
-    return Curve(-slope / spread, typical + level * spread / slope,
-                 np.array(floor))
+    half_way = typical + level * spread / slope
+    return Curve(-slope / spread, half_way, np.array(floor))
 
 
 def _spread(loss: NDArray) -> float:

@@ -1,13 +1,22 @@
 """Correlations of a model's errors on each pair of benchmarks.
 
-The mean correlation over all pairs comes from `core.calibration`. Benchmarks
-that need alike skills go together more than others, and errors of families
-left out show by how much. Each pair's estimate is the weighted mean of
-products of errors. How far it is off by chance is seen from how products
-differ between families. What pairs differ by beyond that is genuine; each pair
-keeps genuine / (genuine + chance) of its distance from the mean (empirical
-Bayes; Morris, JASA 78(381), 1983).
+Benchmarks that need alike skills go together more than others. This file takes
+the standardised errors of M fitted models on B benchmarks, `(M, B)`, each
+predicted without its family (`calibration.LeftOut`), and the mean correlation
+over all pairs, `between`. It returns one correlation for each pair of
+benchmarks, `(B, B)`. Only `Joint.given` uses them, to learn from known
+accuracies. The formula stands in docs/appendix/method.md, "Known accuracies".
+
+The estimate of a pair is the weighted mean of products of a model's errors on
+the two benchmarks. Part of what the estimates of pairs differ by is chance.
+How large the variance by chance is, is seen from how far products differ
+between families; the rest of the variance is called genuine. The correlation
+of each pair is the mean correlation plus genuine / (genuine + chance) of the
+estimate's distance from the mean (empirical Bayes; Morris, JASA 78(381),
+1983).
 """
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,58 +39,69 @@ def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,
     errors = np.where(seen, left_out.errors, 0) / stretch
     errors = np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR)
     weight = weights_of_models(families)
-    # Mean squares of errors, by benchmark.
-    square = weight @ errors**2 / np.maximum(weight @ seen, TINY)
-    # Noise of items has no part in exponents. So the product of standardised
-    # errors on benchmarks 1 and 2 has the expectation correlation x
-    # root(share_1 share_2). Least squares weigh it by this root.
+    # Errors are divided by their root mean square on each benchmark.
+    total_weight = np.maximum(weight @ seen, TINY)
+    mean_square = np.maximum(weight @ errors**2 / total_weight, TINY)
+    errors = errors / np.sqrt(mean_square)
+    # Noise of items has no part in exponents. So the product of errors on
+    # benchmarks 1 and 2 has the expectation correlation x root_1 root_2, where
+    # `root` is that of the share of the variance that is not noise of items.
+    # Least squares weigh the product by root_1 root_2.
     root = np.where(seen, np.sqrt(left_out.uncertain), 0)
-    scaled = errors * root / np.sqrt(np.maximum(square, TINY))
     with_errors = np.unique(families[seen.any(axis=1)])
-    members = (families[:, None] == with_errors) * weight[:, None]
-    # Sums over the models of each of F families, for each pair: (F, B, B).
-    products = _sums_over_families(members, scaled)
-    sizes = _sums_over_families(members, root**2)
-    matrix = between + _shifts(products, sizes)
-    matrix = np.clip(matrix, -MOST_CORRELATED, MOST_CORRELATED)
-    matrix[np.diag_indices(len(matrix))] = 1
-    return matrix
+    members = [np.flatnonzero(families == family) for family in with_errors]
+    products = _sums_over_families(errors * root, weight, members)
+    expected = _sums_over_families(root**2, weight, members)
+    correlations = between + _shifts(products, expected)
+    correlations = np.clip(correlations, -MOST_CORRELATED, MOST_CORRELATED)
+    np.fill_diagonal(correlations, 1)
+    return correlations
 
 
-def _sums_over_families(members: NDArray, values: NDArray) -> NDArray:
-    """Sums of products of values on pairs of benchmarks, `(F, B, B)`.
+def _sums_over_families(values: NDArray, weight: NDArray,
+                        members: Sequence[NDArray]) -> NDArray[np.float64]:
+    """Weighted sums, over the models of each family, of products of values.
 
-    Values are `(M, B)`. Members, `(M, F)`, are the weights of models, 0 in
-    other families.
+    `(F, B, B)`: the products are those on pairs of benchmarks. Values are
+    `(M, B)`, 0 without an accuracy, and weights `(M,)`. `members` are the
+    rows of the models of each of F families.
     """
-    return np.einsum('mf,mb,mc->fbc', members, values, values, optimize=True)
+    n_benchmarks = values.shape[1]
+    sums = np.zeros((len(members), n_benchmarks, n_benchmarks))
+    for family, rows in enumerate(members):
+        weighted = values[rows] * weight[rows, None]
+        sums[family] = weighted.T @ values[rows]
+    return sums
 
 
-def _shifts(products: NDArray, sizes: NDArray) -> NDArray[np.float64]:
-    """What pairs of benchmarks are shifted by from their mean, `(B, B)`.
+def _shifts(products: NDArray, expected: NDArray) -> NDArray[np.float64]:
+    """What the correlation of each pair exceeds the mean by, `(B, B)`.
 
-    `products` are sums of products of errors by family, and `sizes` what these
-    would be at a correlation of 1, `(F, B, B)` each.
+    `products` are sums of products of errors by family, and `expected` what
+    these would be at a correlation of 1, `(F, B, B)` each.
     """
-    total = np.maximum(sizes.sum(axis=0), TINY)
+    total = np.maximum(expected.sum(axis=0), TINY)
     # Each pair of benchmarks once, if any model has errors on both.
-    pairs = np.triu(sizes.sum(axis=0) > TINY, 1)
+    pairs = np.triu(expected.sum(axis=0) > TINY, 1)
     n_families = len(products)
     # One family does not show how far its products are off by chance.
     if n_families < 2 or not pairs.any():
         return np.zeros_like(total)
     estimate = products.sum(axis=0) / total
     # The variance of the estimate, from how families differ from it.
-    scatter = ((products - estimate * sizes)**2).sum(axis=0) / total**2
+    differences = products - estimate * expected
+    scatter = (differences**2).sum(axis=0) / total**2
     scatter *= n_families / (n_families - 1)
-    # Pairs weigh by how much is known of them.
+    # The mean over pairs weighs them by how much is known of them.
     weights = total[pairs] / total[pairs].sum()
     away = estimate - weights @ estimate[pairs]
     # The scatter of a single pair is rough. Its variance by chance is the mean
     # over pairs of scatter x total, over its own total.
     chance = (scatter * total)[pairs].mean() / total
-    # Squares of distances are expected to be genuine + scatter.
-    squares = total[pairs]**2
-    genuine = squares @ (away**2 - scatter)[pairs] / squares.sum()
+    # The square of a distance is expected to be genuine + scatter.
+    excess = away**2 - scatter
+    square_weights = total[pairs]**2
+    genuine = square_weights @ excess[pairs] / square_weights.sum()
     genuine = max(float(genuine), 0.)
-    return genuine / (genuine + chance + TINY) * away
+    kept = genuine / (genuine + chance + TINY)
+    return kept * away

@@ -1,10 +1,12 @@
 """How far predictions err, by families left out.
 
 Standard deviations of the posterior are right only if the model is. So every
-fitted model is predicted without its family. The errors of its accuracies,
-over their predicted deviations, show by how much intervals must be stretched,
-how heavy the tails of errors are, how far errors of one model go together on
-several benchmarks, and which models lie far off.
+fitted model is predicted without its family. An error of its accuracy over the
+predicted deviation is a standardised error, `(M, B)` in all. From these this
+file computes by how much intervals must be stretched, how heavy the tails of
+errors are, how far errors of one model go together on several benchmarks, and
+which models lie far off. The formulas stand in docs/appendix/method.md,
+"Families left out" and "Tails".
 
 The tails are fitted to errors of accuracies, but `core.joint` applies them to
 deviations of exponents as well: the curve is nearly a line over one interval.
@@ -96,22 +98,25 @@ def fit_tails(errors: NDArray, weight: NDArray, n_families: int,
     `least_degrees`, and the stretch is at least `least_stretch`.
     """
     most_degrees = max(n_families - 1., least_degrees)
-    candidates = [
-        Tails(float(stretch), degrees) for degrees in sorted(
-            {min(d, most_degrees)
-             for d in CANDIDATE_DEGREES})
-        for stretch in np.geomspace(least_stretch, MOST_STRETCH, N_STRETCHES)
-    ]
+    all_degrees = np.unique(np.minimum(CANDIDATE_DEGREES, most_degrees))
+    stretches = np.geomspace(least_stretch, MOST_STRETCH, N_STRETCHES)
+    least_cost = np.inf
+    for degrees in all_degrees.tolist():
+        for stretch in stretches.tolist():
+            candidate = Tails(stretch, degrees)
+            cost = _cost_of_tails(candidate, errors, weight)
+            if cost < least_cost:
+                best, least_cost = candidate, cost
+    return best
 
-    def cost(tails: Tails) -> float:
-        """Return minus the weighted log likelihood, less a constant."""
-        degrees, power = tails.degrees, (tails.degrees + 1) / 2
-        norm = gammaln(degrees / 2) - gammaln(power) + .5 * np.log(degrees)
-        each = power * np.log1p((errors / tails.stretch)**2 / degrees)
-        each += np.log(tails.stretch) + norm
-        return float(np.nansum(weight * each))
 
-    return min(candidates, key=cost)
+def _cost_of_tails(tails: Tails, errors: NDArray, weight: NDArray) -> float:
+    """Minus the weighted log likelihood of errors, less a constant."""
+    degrees, power = tails.degrees, (tails.degrees + 1) / 2
+    norm = gammaln(degrees / 2) - gammaln(power) + .5 * np.log(degrees)
+    ratio = (errors / tails.stretch)**2 / degrees
+    cost = power * np.log1p(ratio) + np.log(tails.stretch) + norm
+    return float(np.nansum(weight * cost))
 
 
 def fit_correlation(errors: NDArray, share: NDArray, weight: NDArray) -> float:
@@ -126,17 +131,24 @@ def fit_correlation(errors: NDArray, share: NDArray, weight: NDArray) -> float:
     `PAIRS_WITHOUT` pairs of product 0 added.
     """
     seen = ~np.isnan(errors)
-    errors = np.where(seen, errors, 0)
     root = np.where(seen, np.sqrt(share), 0)
-    errors = np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR) * root
-    squares = root**2
-    # Sums over pairs of different benchmarks, from sums over benchmarks.
-    products = .5 * errors.sum(axis=1)**2 - .5 * (errors**2).sum(axis=1)
-    expected = .5 * squares.sum(axis=1)**2 - .5 * (squares**2).sum(axis=1)
+    errors = np.where(seen, errors, 0)
+    errors = np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR)
     of_model = weight.max(axis=1)
-    total = (of_model * expected).sum() + PAIRS_WITHOUT
-    correlation = (of_model * products).sum() / total
+    products = of_model @ _sums_over_pairs(errors * root)
+    expected = of_model @ _sums_over_pairs(root**2)
+    correlation = products / (expected + PAIRS_WITHOUT)
     return float(np.clip(correlation, 0, MOST_CORRELATED))
+
+
+def _sums_over_pairs(values: NDArray) -> NDArray[np.float64]:
+    """Sums, over pairs of different benchmarks, of products, `(M,)`.
+
+    Values are `(M, B)`. Each pair counts once.
+    """
+    square_of_sum = values.sum(axis=1)**2
+    sum_of_squares = (values**2).sum(axis=1)
+    return (square_of_sum - sum_of_squares) / 2
 
 
 def model_errors(errors: NDArray) -> NDArray[np.float64]:

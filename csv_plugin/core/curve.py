@@ -55,7 +55,8 @@ def line_at(exponents: NDArray, observed: NDArray, floor: NDArray,
     sigmoid = expit(near)
     slopes = (1 - floor) * sigmoid * (1 - sigmoid)
     heights = accuracy_of(near, floor) + slopes * (exponents - near)
-    return Line(heights, slopes, exponents + (observed - heights) / slopes)
+    targets = exponents + (observed - heights) / slopes
+    return Line(heights, slopes, targets)
 
 
 def moments(mean: NDArray, variance: NDArray, floor: NDArray,
@@ -69,8 +70,12 @@ def moments(mean: NDArray, variance: NDArray, floor: NDArray,
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(9)
     weights = weights / weights.sum()
-    exponents = mean[..., None] + np.sqrt(variance)[..., None] * nodes
+    deviation = np.sqrt(variance)
+    # The last axis is that of the nodes.
+    exponents = mean[..., None] + deviation[..., None] * nodes
     accuracies = accuracy_of(exponents, floor[:, None])
     middle = accuracies @ weights
-    spread = (accuracies - middle[..., None])**2 @ weights
-    return middle, np.sqrt(spread + noise * item_variance(middle))
+    squares = (accuracies - middle[..., None])**2
+    from_exponents = squares @ weights
+    from_items = noise * item_variance(middle)
+    return middle, np.sqrt(from_exponents + from_items)

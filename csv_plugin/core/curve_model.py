@@ -68,6 +68,7 @@ class CurveModel:
         self.points = left_out
         self.floor = curves.floor
         self.noise = 1 / filled_items(observed.n_items)
+        # The share of the way from the floor to 1, and the slope there.
         rest = np.maximum(1 - self.floor, TINY)
         share = np.clip((left_out - self.floor) / rest, *SHARES)
         slopes = (1 - self.floor) * share * (1 - share)
@@ -77,9 +78,10 @@ class CurveModel:
         noise = self.noise * left_out * (1 - left_out)
         # E[error^2 - noise of items] = slope^2 x variance of the exponent,
         # summed over models.
-        square = np.nansum(errors**2 - noise, axis=0) / n_seen
-        slope = np.nansum(np.where(seen, slopes, np.nan)**2, axis=0) / n_seen
-        variance = square / np.maximum(slope, TINY)
+        excess = np.nansum(errors**2 - noise, axis=0) / n_seen
+        square_slopes = np.where(seen, slopes**2, 0)
+        square_slope = square_slopes.sum(axis=0) / n_seen
+        variance = excess / np.maximum(square_slope, TINY)
         # Least standard deviation of an exponent.
         least_deviation = 0.01
         self.variance = np.maximum(variance, least_deviation**2)
@@ -87,9 +89,10 @@ class CurveModel:
         exponents = np.log(share / (1 - share))
         families = families_by_number(observed.families)
         self._left_out = Exponents(exponents, families)
-        self.left_out = LeftOut.of(*self.exponents([self._left_out]),
-                                   np.where(seen, observed.accuracies, np.nan),
-                                   self.floor, self.noise)
+        mean, variance = self.exponents([self._left_out])
+        accuracies = np.where(seen, observed.accuracies, np.nan)
+        self.left_out = LeftOut.of(mean, variance, accuracies, self.floor,
+                                   self.noise)
         all_benchmarks = np.ones(len(self.floor), bool)
         self.tails, self.between = self.left_out.calibrate(
             families, all_benchmarks, settings.least_degrees, 1.)

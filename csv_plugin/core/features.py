@@ -170,11 +170,11 @@ class FeatureTable:
 
         An `InputError` if a model has no features.
         """
-        row = {model: m for m, model in enumerate(self.models)}
-        check_known('features', models, row)
+        place = dict(zip(self.models, range(len(self.models))))
+        check_known('features', models, place)
+        rows = [place[model] for model in models]
         return FeatureTable(
-            tuple(models), self.columns,
-            self.values[[row[model] for model in models]], self.measured)
+            tuple(models), self.columns, self.values[rows], self.measured)
 
     @classmethod
     def concatenate(cls, tables: Sequence['FeatureTable']) -> 'FeatureTable':
@@ -188,13 +188,13 @@ class FeatureTable:
                                      'the first table')
         models: list[str] = []
         measured: list[Measured] = []
+        values = []
         for table in tables:
             models += table.models
             measured += table.measured
+            values.append(table.values)
         return cls(
-            tuple(models), columns,
-            np.concatenate([table.values for table in tables]),
-            tuple(measured))
+            tuple(models), columns, np.concatenate(values), tuple(measured))
 
 
 def mean_token_loss(

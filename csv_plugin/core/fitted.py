@@ -1,10 +1,12 @@
 """Exponents of all fitted models, with hyper-parameters that were learned.
 
-Applies hyper-parameters that a `Posterior` learned (of at most
-`Settings.most_models` models, all benchmarks at once) to all models, one
-benchmark at a time: given them, benchmarks are independent. Each is solved
-again whenever it is needed. So memory grows with the square of the number of
-models, but not with the number of benchmarks.
+Hyper-parameters are learned by a `Posterior` of at most `Settings.most_models`
+models, and of all benchmarks at once. This file applies them to all M fitted
+models, one benchmark at a time: given hyper-parameters, benchmarks are
+independent. It keeps the dual of each benchmark, `(B, M)`. Matrices of models
+by models, `(M, M)`, are computed again whenever they are needed. So memory
+grows with the square of the number of models, but not with the number of
+benchmarks.
 """
 from collections.abc import Iterator
 from typing import Optional
@@ -53,98 +55,137 @@ class Fitted:
         self.worst = self.means[:, standardised.sound].max(axis=1)
         self.amounts = dict(zip(PARTS, np.exp(2 * hyper[:N_PARTS])))
         self.scales, self.noise = np.exp(hyper[SCALES:]).reshape(2, -1)
+        shared = self.shared_kernel()
         if tangent_dual is None or doubt is None:
             self.tangent_dual = np.zeros_like(self.means)
             self.doubt = np.zeros_like(observed.accuracies)
-            self._find_modes()
+            self._find_modes(shared)
         else:
             self.tangent_dual, self.doubt = tangent_dual, doubt
         self.dual = np.empty_like(self.means)
         mean, variance = np.empty((2, *observed.accuracies.shape))
-        for b, part in enumerate(self.solved()):
-            self.dual[b] = part.dual[0]
-            of_part = part.families_left_out()
-            mean[:, b], variance[:, b] = of_part[0][:, 0], of_part[1][:, 0]
+        for b in range(len(self.dual)):
+            mean[:, b], variance[:, b] = self._leave_out(b, shared)
         self.families_left_out = mean, variance
 
-    def _find_modes(self) -> None:
+    # The memory of a benchmark's posterior is free once a method of this
+    # benchmark returns.
+
+    def _find_modes(self, shared: NDArray) -> None:
         """Find modes, which models lie far off, and modes with these."""
         errors, deviations = np.zeros((2, *self.doubt.shape))
-        for b, part in enumerate(self._unsolved()):
-            part.find_mode()
-            self.tangent_dual[b] = part.tangent_dual[0]
-            error, deviation = part.left_out_errors()
-            errors[:, b], deviations[:, b] = error[:, 0], deviation[:, 0]
+        for b in range(len(self.means)):
+            errors[:, b], deviations[:, b] = self._find_mode(b, shared)
         self.doubt = doubt_of(errors, deviations, self.observed.teaching,
                               self.settings.outlier)
         # From these modes on, with less weight for models that lie far off.
-        for b, part in enumerate(self._unsolved()):
-            part.dual = self.tangent_dual[[b]]
-            part.find_mode()
-            self.tangent_dual[b] = part.tangent_dual[0]
+        for b in range(len(self.means)):
+            self._find_mode(b, shared)
 
-    def solved(self) -> Iterator[Posterior]:
-        """Yield the solution of each benchmark, as a posterior of it alone."""
-        for b, part in enumerate(self._unsolved()):
-            part.settle(self.tangent_dual[[b]])
-            yield part
+    def _find_mode(self, b: int, shared: NDArray) -> tuple[NDArray, NDArray]:
+        """Find the mode of benchmark b, from the last one on.
 
-    def _unsolved(self) -> Iterator[Posterior]:
-        """Yield a posterior of each benchmark alone, without a mode."""
-        shared = self.kernel_of(
-            shared_parts(self.standardised, self.standardised,
-                         self.settings.tilt, True))
-        n, observed = len(self.noise), self.observed
+        Returns errors of families left out, and deviations, `(M,)` each.
+        """
+        part = self._unsolved(b, shared)
+        part.dual = self.tangent_dual[[b]]
+        part.find_mode()
+        self.tangent_dual[b] = part.tangent_dual[0]
+        error, deviation = part.left_out_errors()
+        return error[:, 0], deviation[:, 0]
+
+    def _leave_out(self, b: int, shared: NDArray) -> tuple[NDArray, NDArray]:
+        """Solve benchmark b, and keep its dual.
+
+        Returns means and variances without a model's family, `(M,)` each.
+        """
+        part = self.solved(b, shared)
+        self.dual[b] = part.dual[0]
+        mean, variance = part.families_left_out()
+        return mean[:, 0], variance[:, 0]
+
+    def solved(self, b: int, shared: NDArray) -> Posterior:
+        """Return the solution of benchmark b, as a posterior of it alone.
+
+        `shared` is the `shared_kernel`.
+        """
+        part = self._unsolved(b, shared)
+        part.settle(self.tangent_dual[[b]])
+        return part
+
+    def _unsolved(self, b: int, shared: NDArray) -> Posterior:
+        """The posterior of benchmark b alone, without a mode."""
+        models, observed, mean = self.standardised, self.observed, self.means[
+            b]
+        kernel = self._kernel_of(
+            parts_of_benchmark(models, models, mean, mean, self.worst[b], b))
+        kernel += shared
         items = filled_items(observed.n_items)
-        for b, (mean, worst) in enumerate(zip(self.means, self.worst)):
-            kernel = self.kernel_of(
-                parts_of_benchmark(self.standardised, self.standardised, mean,
-                                   mean, worst, b))
-            kernel += shared
-            part = Posterior(self.standardised, observed.accuracies[:, [b]],
-                             items[[b]], self.floor[[b]], np.array([True]),
-                             self.straight, self.settings)
-            part.hyper = np.append(self.hyper[:SCALES],
-                                   self.hyper[[SCALES + b, SCALES + n + b]])
-            part.doubt = self.doubt[:, [b]]
-            part.follow(self.shares[:, [b]], kernel[None])
-            yield part
+        part = Posterior(models,
+                         observed.accuracies[:,
+                                             [b]], items[[b]], self.floor[[b]],
+                         np.array([True]), self.straight, self.settings)
+        n_benchmarks = len(self.noise)
+        own = [SCALES + b, SCALES + n_benchmarks + b]
+        part.hyper = np.append(self.hyper[:SCALES], self.hyper[own])
+        part.doubt = self.doubt[:, [b]]
+        part.follow(self.shares[:, [b]], kernel[None])
+        return part
 
-    def kernel_of(self, parts: dict[str, NDArray]) -> NDArray[np.float64]:
-        """Return the sum of some parts of the kernel, with their amounts."""
-        total = np.zeros_like(next(iter(parts.values())))
-        for name, part in parts.items():
-            total += self.amounts[name] * part
+    # ---- kernels
+
+    def shared_kernel(self) -> NDArray[np.float64]:
+        """Return the kernel's parts that all benchmarks share, `(M, M)`.
+
+        Making it takes long, and it takes much memory: keep it as long as it
+        is needed.
+        """
+        models = self.standardised
+        return self._kernel_of(
+            shared_parts(models, models, self.settings.tilt, True))
+
+    def _kernel_of(
+            self, parts: Iterator[tuple[str, NDArray]]) -> NDArray[np.float64]:
+        """The sum of some parts of the kernel, with their amounts.
+
+        The parts are changed in place.
+        """
+        name, total = next(parts)
+        total *= self.amounts[name]
+        for name, part in parts:
+            part *= self.amounts[name]
+            total += part
         return total
 
     def cross_covariances(
             self, standardised: Standardised) -> Iterator[NDArray[np.float64]]:
         """Yield covariances of new and fitted models, `(N, M)` a benchmark.
         """
-        settings = self.settings
-        shared = self.kernel_of(
-            shared_parts(standardised, self.standardised, settings.tilt,
-                         False))
-        means = (standardised.means @ self.shares).T
-        for b, (new, old) in enumerate(zip(means, self.means)):
-            kernel = self.kernel_of(
-                parts_of_benchmark(standardised, self.standardised, new, old,
-                                   self.worst[b], b))
-            kernel += shared
-            yield settings.level_width**2 + self.scales[b]**2 * kernel
+        return self._covariances(standardised, self.standardised, self.means,
+                                 False)
 
     def prior_covariances(
             self, standardised: Standardised) -> Iterator[NDArray[np.float64]]:
         """Yield covariances of new models, `(N, N)` a benchmark, before any
         accuracy is known.
         """
-        settings = self.settings
-        shared = self.kernel_of(
-            shared_parts(standardised, standardised, settings.tilt, True))
         means = (standardised.means @ self.shares).T
-        for b, mean in enumerate(means):
-            kernel = self.kernel_of(
-                parts_of_benchmark(standardised, standardised, mean, mean,
-                                   self.worst[b], b))
+        return self._covariances(standardised, standardised, means, True)
+
+    def _covariances(self, new: Standardised, old: Standardised,
+                     old_means: NDArray,
+                     same: bool) -> Iterator[NDArray[np.float64]]:
+        """Yield prior covariances of exponents, `(N, M)` a benchmark.
+
+        `old_means`, `(B, M)`, are the mean losses that benchmarks follow, and
+        `same` is as in `shared_parts`.
+        """
+        settings = self.settings
+        shared = self._kernel_of(shared_parts(new, old, settings.tilt, same))
+        new_means = (new.means @ self.shares).T
+        for b, worst in enumerate(self.worst):
+            parts = parts_of_benchmark(new, old, new_means[b], old_means[b],
+                                       worst, b)
+            kernel = self._kernel_of(parts)
             kernel += shared
             yield settings.level_width**2 + self.scales[b]**2 * kernel

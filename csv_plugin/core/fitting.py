@@ -73,23 +73,22 @@ def fit_mean_loss_predictor(features: FeatureTable,
 def _prepared(features: FeatureTable, accuracies: AccuracyTable,
               families: Sequence[str], units: Optional[Units]) -> Fit:
     """Losses and accuracies to fit to, without copies and in a fixed order."""
-    features = features.select(accuracies.models)
+    losses = features.select(accuracies.models).values
     accuracies = accuracies.select(benchmarks=accuracies.benchmarks_run)
     known = ~np.isnan(accuracies.values).all(axis=1)
     if units is None:
         units = Units.of(features.columns)
-    rows = _in_order(features.values, accuracies.values, known, units.columns,
-                     families)
+    rows = _in_order(losses, accuracies.values, known, units.columns, families)
     if len(rows) < LEAST_MODELS:
         raise InputError(
             'fit', f'{LEAST_MODELS} models or more with losses '
             'and an accuracy', f'{len(rows)}',
             'Fit to more models; those that are the same count once.')
-    units = units.without_twins(features.values[rows])
+    losses = losses[rows]
+    units = units.without_twins(losses)
     observed = Observed(accuracies.values[rows],
                         tuple(families[row] for row in rows),
                         accuracies.chance, accuracies.n_items)
-    losses = features.values[rows]
     # A predictor's file has 32 bits of each token's loss: fit to these.
     tokens = units.tokens
     losses[:, tokens] = losses[:, tokens].astype(np.float32)
@@ -117,7 +116,8 @@ def _in_order(losses: NDArray, accuracies: NDArray, known: NDArray,
     single = single[known[single]]
     # Sorted, the values and their sums in floating point do not depend on the
     # order of columns. Of equal sums, the smallest values decide.
-    part = cells[single, :len(columns)]
+    del cells  # They are as large as the losses.
+    part = losses[np.ix_(single, columns)]
     part.sort(axis=1)
     return single[np.lexsort((*part[:, :3].T, part.sum(axis=1)))]
 
@@ -149,11 +149,18 @@ def benchmark_fits(
         error = expected = np.nan
         if np.isfinite(difference).any() and len(set(families[rows])) > 1:
             error = np.sqrt(np.nanmean(difference**2))
-            expected = model.tails.stretch * np.nanmedian(
-                left_out.deviations[rows, b])
+            deviations = left_out.deviations[rows, b]
+            expected = model.tails.stretch * np.nanmedian(deviations)
+        fit_models = tuple(fit.names[row] for row in rows)
         fits.append(
-            BenchmarkFit(name, chance, n_items,
-                         tuple(fit.names[row] for row in rows),
-                         name in fit.main, bool(observed.at_chance[b]),
-                         float(error), float(expected), notes.get(name, ())))
+            BenchmarkFit(
+                benchmark=name,
+                chance=chance,
+                n_items=n_items,
+                fit_models=fit_models,
+                main=name in fit.main,
+                at_chance=bool(observed.at_chance[b]),
+                error=float(error),
+                expected_error=float(expected),
+                notes=notes.get(name, ())))
     return tuple(fits)

@@ -1,36 +1,43 @@
 """The joint distribution of accuracies of new models, and views of it.
 
-Exponents of M models on B benchmarks have means, variances and correlations.
-A_b are the correlations between models on benchmark b, from the posterior of
-this benchmark alone, and A is their mean over benchmarks. Errors of one model
-also go together between benchmarks: a part `between` of each variance is
-common to all of them. This part has the correlations A between models, so that
-the whole is the covariance of a distribution. So correlations are
+This file takes means, variances and correlations of the exponents of M models
+on B benchmarks, `(M, B)`, as a model of accuracies predicts them. From these
+it computes expected accuracies, intervals of single accuracies and of weighted
+sums (such as a difference of two models), draws, and the distribution that is
+left when some accuracies are known. The formulas stand in
+docs/appendix/method.md, "One joint distribution" and "Known accuracies".
+
+Correlations. A_b, `(M, M)`, are the correlations between models on benchmark
+b, from the posterior of this benchmark alone, and A is their mean over
+benchmarks. A model's errors on several benchmarks also go together: a share
+`between` of each variance is common to all benchmarks. Between models, this
+common part has the correlations A, so that the whole is the covariance of a
+distribution. The correlations are then
 
     on the same benchmark b    R_b = (1 - between) A_b + between A
     on different benchmarks    between A
 
-Only known accuracies need more than this (`Joint.given`): how far each pair of
-benchmarks goes together. There `between` is that of the pair
-(core.between), and its mean over all pairs is the one above. A known accuracy
-that is farther off than `LARGEST_ERROR` expected errors counts only as far as
-this limit for other benchmarks.
-
-Accuracies follow by the curve (Eq. 2), with the noise of a benchmark's items.
-The interval of a single accuracy runs between the accuracies at the ends of
-its exponent's interval, widened by the noise at these ends. The half width of
-the interval of a weighted sum of cells, which are a model and a benchmark
-each, is the root of
+Intervals. Accuracies follow from exponents by the curve (Eq. 2), and the
+noise of a benchmark's items is added. The interval of a single accuracy runs
+between the accuracies at the ends of its exponent's interval, widened by the
+noise at these ends. A weighted sum runs over cells, which are a model and a
+benchmark each. The half width of its interval is the root of
 
     sum over cells i, j of  w_i w_j correlation_ij half_i half_j
     + sum over cells i of  (w_i noise_i)^2
 
 where `half` are the half widths that come from exponents, and `noise` those
-from items, which are independent. Each accuracy has two halves, below and
-above; the one in the direction in which it would move the sum counts (recovery
-of variance estimates; Zou and Donner, Statistics in Medicine 27(10), 2008).
-Ends of sums are cut at what they are if all accuracies are at the same ends of
-their own intervals, which are cut at 0 and 1.
+from items, which are independent. Each accuracy has two half widths, below and
+above it. The one that counts is that in the direction in which the accuracy
+would move the sum (recovery of variance estimates; Zou and Donner, Statistics
+in Medicine 27(10), 2008). Single intervals are cut at 0 and 1. The interval
+of a sum is cut where all accuracies are at the ends of their own intervals.
+
+Known accuracies (`Joint.given`). They need one thing more: how far each pair
+of benchmarks goes together. For this, `between` is that of the pair
+(core.between); the mean over all pairs is the `between` above. A known
+accuracy that is farther off than `LARGEST_ERROR` expected errors counts only
+as far as this limit for other benchmarks.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -118,13 +125,18 @@ class Sum(NamedTuple):
 class Joint:
     """The joint distribution of the accuracies of M models on B benchmarks.
 
-    `model_rows` are the models as each form of the model of accuracies sees
-    them. `mean` and `variance`, `(M, B)`, are those of exponents. Known
-    accuracies or uncertain losses change covariances: then `within`,
-    `(B, M, M)`, are those between models on each benchmark, and `shared`,
-    `(M,)`, is `between` of each model. Without them both are those of the
-    model of accuracies.
-    `conditioned` is True if accuracies are known.
+    Attributes:
+        model: The fitted model of accuracies.
+        model_rows: The M models, as each form of the model of accuracies sees
+            them.
+        mean: Means of exponents, `(M, B)`.
+        variance: Variances of exponents, `(M, B)`.
+        within: Covariances of exponents between models on each benchmark,
+            `(B, M, M)`, if known accuracies or uncertain losses have changed
+            them; None to take those of the model of accuracies.
+        shared: The share `between` of each model, `(M,)`, if it has changed;
+            None to take that of the model of accuracies.
+        conditioned: True if accuracies are known.
     """
     model: Model
     model_rows: Sequence[ModelRows]
@@ -165,16 +177,16 @@ class Joint:
 
     def halves(self, level: float) -> Halves:
         """Return half widths of intervals about `accuracies`."""
-        model = self.model
-        quantile = model.tails.quantile(level)
+        floor, noise = self.model.floor, self.model.noise
+        quantile = self.model.tails.quantile(level)
         away = quantile * np.sqrt(self.variance)
-        parts = []
-        for sign in (-1, 1):
-            end = accuracy_of(self.mean + sign * away, model.floor)
-            noise = quantile * np.sqrt(model.noise * item_variance(end))
-            half = np.maximum(sign * (end - self.accuracies), 0)
-            parts.append((half, noise))
-        (down, noise_down), (up, noise_up) = parts
+        low = accuracy_of(self.mean - away, floor)
+        high = accuracy_of(self.mean + away, floor)
+        # The expected accuracy may lie beyond an end, as the curve bends.
+        down = np.maximum(self.accuracies - low, 0)
+        up = np.maximum(high - self.accuracies, 0)
+        noise_down = quantile * np.sqrt(noise * item_variance(low))
+        noise_up = quantile * np.sqrt(noise * item_variance(high))
         return Halves(down, up, noise_down, noise_up)
 
     def intervals(self, level: float) -> tuple[NDArray, NDArray]:
@@ -191,9 +203,10 @@ class Joint:
         within = self.within
         if within is not None:
             within = within[:, rows][:, :, rows]
+        model_rows = [form_rows.take(rows) for form_rows in self.model_rows]
         return replace(
             self,
-            model_rows=[part.take(rows) for part in self.model_rows],
+            model_rows=model_rows,
             mean=self.mean[rows],
             variance=self.variance[rows],
             within=within,
@@ -219,11 +232,12 @@ class Joint:
     def _pairs(self) -> NDArray[np.float64]:
         """Correlations of pairs of benchmarks less their mean, `(B, B)`."""
         model = self.model
+        n_benchmarks = len(model.floor)
         if self.conditioned:
-            return np.zeros((len(model.floor), len(model.floor)))
-        of_pairs = correlations_of_pairs(
-            model.left_out, model.tails.stretch,
-            families_by_number(model.observed.families), model.between)
+            return np.zeros((n_benchmarks, n_benchmarks))
+        families = families_by_number(model.observed.families)
+        of_pairs = correlations_of_pairs(model.left_out, model.tails.stretch,
+                                         families, model.between)
         return of_pairs - model.between
 
     def sum(self, weights: NDArray, level: float) -> Sum:
@@ -233,37 +247,57 @@ class Joint:
         """
         value = float((weights * self.accuracies).sum())
         half = self.halves(level)
-        sizes = []
-        for sign in (-1, 1):
-            upward = sign * weights > 0
-            exponent = weights * np.where(upward, half.up, half.down)
-            noise = weights * np.where(upward, half.noise_up, half.noise_down)
-            sizes.append(np.sqrt(self._square(exponent) + (noise**2).sum()))
+        # The sum falls if accuracies with a positive weight fall, and others
+        # rise; it rises the other way round.
+        down, noise_down = half.down, half.noise_down
+        up, noise_up = half.up, half.noise_up
+        adds = weights > 0
+        below = self._half_of_sum(weights, np.where(adds, down, up),
+                                  np.where(adds, noise_down, noise_up))
+        above = self._half_of_sum(weights, np.where(adds, up, down),
+                                  np.where(adds, noise_up, noise_down))
         # Single accuracies may have less room, as they lie in 0..1.
         ends = np.sort(weights * np.array(self.intervals(level)), axis=0)
         least, most = ends.sum(axis=(1, 2))
-        low = max(value - sizes[0], float(least))
-        high = min(value + sizes[1], float(most))
-        side = value - low if value > 0 else high - value
-        quantile = self.model.tails.quantile(level) / self.model.tails.stretch
-        if side > 0:
-            positive = float(
-                stdtr(self.model.tails.degrees, value / side * quantile))
-        else:
-            positive = float(np.heaviside(value, .5))
+        low = max(value - below, float(least))
+        high = min(value + above, float(most))
+        positive = self._probability(value, low, high, level)
         return Sum(value, low, high, positive)
+
+    def _half_of_sum(self, weights: NDArray, half: NDArray,
+                     noise: NDArray) -> float:
+        """Half the width of a sum's interval, on one side.
+
+        `half` and `noise`, `(M, B)`, are the half widths of its cells, from
+        exponents and from items.
+        """
+        noise_square = ((weights * noise)**2).sum()
+        return float(np.sqrt(self._square(weights * half) + noise_square))
+
+    def _probability(self, value: float, low: float, high: float,
+                     level: float) -> float:
+        """Probability that a sum with this interval is above 0."""
+        tails = self.model.tails
+        # Half the interval, on the side on which 0 lies.
+        half = value - low if value > 0 else high - value
+        if half <= 0:
+            return float(np.heaviside(value, .5))
+        quantile = tails.quantile(level) / tails.stretch
+        return float(stdtr(tails.degrees, value / half * quantile))
 
     def _square(self, halves: NDArray) -> float:
         """Square of the half width of a sum, from those of its cells."""
-        moved = halves.any(axis=1)
-        if moved.sum() == 1:
+        moved = np.flatnonzero(halves.any(axis=1))
+        if len(moved) == 1:
             # Correlations between models, which take long, are not needed.
-            between, row = self.between[moved][0], halves[moved][0]
-            return float((1 - between) * row @ row + between * row.sum()**2)
-        across, total = self._across, halves.sum(axis=1)
-        within = np.einsum('ib,bij,jb->', halves, self.correlations - across,
-                           halves)
-        return max(float(within + total @ across @ total), 0.)
+            square = _square_of_mean(halves[moved], self.between[moved])
+            return float(square[0])
+        across = self._across
+        own = self.correlations - across
+        of_own = np.einsum('ib,bij,jb->', halves, own, halves)
+        total = halves.sum(axis=1)
+        of_common = total @ across @ total
+        return max(float(of_own + of_common), 0.)
 
     def means(self, benchmarks: NDArray,
               level: float) -> tuple[NDArray, NDArray, NDArray]:
@@ -271,27 +305,34 @@ class Joint:
 
         `benchmarks` are their indices.
         """
-        half, n, between = self.halves(level), len(benchmarks), self.between
-        sizes = []
-        for exponent, noise in ((half.down, half.noise_down), (half.up,
-                                                               half.noise_up)):
-            exponent = exponent[:, benchmarks] / n
-            noise = noise[:, benchmarks] / n
-            square = ((1 - between) * (exponent**2).sum(axis=1) +
-                      between * exponent.sum(axis=1)**2)
-            sizes.append(np.sqrt(square + (noise**2).sum(axis=1)))
+        half = self.halves(level)
+        below = self._halves_of_means(half.down[:, benchmarks],
+                                      half.noise_down[:, benchmarks])
+        above = self._halves_of_means(half.up[:, benchmarks],
+                                      half.noise_up[:, benchmarks])
         middle = self.accuracies[:, benchmarks].mean(axis=1)
         # Single accuracies may have less room, as they lie in 0..1.
-        low, high = self.intervals(level)
-        least = low[:, benchmarks].mean(axis=1)
-        most = high[:, benchmarks].mean(axis=1)
-        return (middle, np.maximum(middle - sizes[0],
-                                   least), np.minimum(middle + sizes[1], most))
+        least, most = self.intervals(level)
+        low = np.maximum(middle - below, least[:, benchmarks].mean(axis=1))
+        high = np.minimum(middle + above, most[:, benchmarks].mean(axis=1))
+        return middle, low, high
+
+    def _halves_of_means(self, half: NDArray, noise: NDArray) -> NDArray:
+        """Half widths of the intervals of models' means, on one side, `(M,)`.
+
+        `half` and `noise`, `(M, B)`, are the half widths of single accuracies,
+        from exponents and from items.
+        """
+        n_benchmarks = half.shape[1]
+        square = _square_of_mean(half / n_benchmarks, self.between)
+        noise_square = ((noise / n_benchmarks)**2).sum(axis=1)
+        return np.sqrt(square + noise_square)
 
     def draws(self, n: int = DRAWS) -> NDArray[np.float64]:
         """Return n draws of all accuracies, with noise, `(n, M, B)`."""
         model, rng = self.model, np.random.default_rng(SEED)
         n_models, n_benchmarks = self.mean.shape
+        deviation = np.sqrt(self.variance)
         across = self._across
         common = rng.standard_normal((n, n_models)) @ _root(across)
         # Student's t: a normal distribution over the root of a chi-square.
@@ -299,13 +340,15 @@ class Joint:
         widen = model.tails.stretch / np.sqrt(chi)[:, None]
         found = np.empty((n, n_models, n_benchmarks))
         for b in range(n_benchmarks):
-            own = rng.standard_normal(
-                (n, n_models)) @ _root(self.correlations[b] - across)
+            root = _root(self.correlations[b] - across)
+            own = rng.standard_normal((n, n_models)) @ root
             away = widen * (common + own)
-            exponents = self.mean[:, b] + np.sqrt(self.variance[:, b]) * away
-            drawn = accuracy_of(exponents, model.floor[b])
-            noise = widen * np.sqrt(model.noise[b] * item_variance(drawn))
-            found[:, :, b] = drawn + noise * rng.standard_normal(drawn.shape)
+            exponents = self.mean[:, b] + deviation[:, b] * away
+            accuracies = accuracy_of(exponents, model.floor[b])
+            noise_deviation = np.sqrt(model.noise[b] *
+                                      item_variance(accuracies))
+            noise = rng.standard_normal(accuracies.shape) * noise_deviation
+            found[:, :, b] = accuracies + widen * noise
         return found
 
     # ---- uncertain losses
@@ -320,16 +363,17 @@ class Joint:
         """
         added = np.diagonal(covariance, axis1=1, axis2=2)
         deviation, variance = np.sqrt(self.variance), self.variance + added
-        within = self.correlations * (
-            deviation.T[:, :, None] * deviation.T[:, None])
-        together = np.sqrt(common[:, None] * added).T
-        within += together[:, :, None] * together[:, None]
-        rows = np.arange(len(self.mean))
+        n_models, n_benchmarks = self.mean.shape
+        # Between models, on each benchmark.
+        within = self.correlations * _products(deviation.T)
+        within += _products(np.sqrt(common[:, None] * added).T)
+        rows = np.arange(n_models)
         within[:, rows, rows] = variance.T
-        of_models = covariance + self.between[:, None, None] * (
-            deviation[:, :, None] * deviation[:, None])
-        each = np.arange(self.mean.shape[1])
-        of_models[:, each, each] = variance
+        # Between benchmarks, of each model.
+        of_models = self.between[:, None, None] * _products(deviation)
+        of_models += covariance
+        places = np.arange(n_benchmarks)
+        of_models[:, places, places] = variance
         return replace(
             self,
             variance=variance,
@@ -343,9 +387,10 @@ class Joint:
 
         Observed are `(M, B)` in 0..1, NaN where unknown. They change the
         predictions of models of the same family. Other families keep their
-        distribution. The family's new deviations are K times its old ones plus
-        an independent rest, K = after before^-1 of its covariances, so its
-        covariances with others are multiplied by K.
+        distribution. On each benchmark, the family has covariances `before`
+        and `after` the accuracies are known. Its new deviations are K times
+        its old ones plus an independent rest, with K = after before^-1. So
+        its covariances with models of other families are multiplied by K.
 
         Give all known accuracies at once: with a second call, all pairs of
         benchmarks go together alike.
@@ -355,23 +400,20 @@ class Joint:
             return self
         mean, variance = self.mean.copy(), self.variance.copy()
         shared, families = self.between.copy(), self.model_rows[0].families
-        deviation = np.sqrt(variance).T
-        within = self.correlations * (
-            deviation[:, :, None] * deviation[:, None])
-        pairs = self._pairs
+        within = self.correlations * _products(np.sqrt(variance).T)
+        pairs, benchmarks = self._pairs, np.arange(mean.shape[1])
         for family in np.unique(families[seen.any(axis=1)]):
             rows = np.flatnonzero(families == family)
-            part = self.take(rows)
-            mean[rows], after, shared[rows] = part._conditioned(
+            of_family = self.take(rows)
+            mean[rows], after, shared[rows] = of_family._conditioned(
                 observed[rows], pairs)
-            benchmarks = np.arange(len(within))
+            variance[rows] = np.diagonal(after, axis1=1, axis2=2).T
             block = np.ix_(benchmarks, rows, rows)
             before = within[block]
             factor = after @ np.linalg.pinv(before, SINGULAR, hermitian=True)
             within[:, rows] = factor @ within[:, rows]
             within[:, :, rows] = within[:, rows].transpose(0, 2, 1)
             within[block] = after
-            variance[rows] = np.diagonal(after, axis1=1, axis2=2).T
         return replace(
             self,
             mean=mean,
@@ -384,45 +426,60 @@ class Joint:
                      pairs: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         """Means, covariances and correlations, given accuracies and `_pairs`.
 
-        Means are `(M, B)`, covariances of models by benchmark `(B, M, M)`, and
-        correlations between benchmarks `(M,)`. The exponents are normal at the
-        mode of their posterior. Cells are ordered by benchmark, then by model.
+        Means are `(M, B)`, covariances between models on each benchmark
+        `(B, M, M)`, and correlations between benchmarks `(M,)`. The exponents
+        are normal at the mode of their posterior. A cell is a model on a
+        benchmark; the M B cells are ordered by benchmark, then by model.
         """
-        model, (n, n_benchmarks) = self.model, self.mean.shape
-        deviation = np.sqrt(self.variance)
-        # The part of what an accuracy is off by that counts for others; 1 for
-        # cells without one, as fmax ignores NaN.
-        size = np.abs(observed - self.accuracies) / self.expected_errors
-        kept = 1 / np.fmax(size / LARGEST_ERROR, 1)
-        kept, deviation = kept.T.ravel(), deviation.T.ravel()
-        # Correlations of all cells: between benchmarks, then on each one.
-        full = np.tile(self._across, (n_benchmarks, n_benchmarks))
-        full += np.kron(pairs, self.correlations.mean(axis=0))
-        full *= np.outer(kept, kept)
-        for b in range(n_benchmarks):
-            block = slice(b * n, (b + 1) * n)
-            full[block, block] = self.correlations[b]
-        full = _possible(full)
-        full *= np.outer(deviation, deviation)
-        prior = self.mean.T.ravel()
-        cells = np.flatnonzero(~np.isnan(observed.T.ravel()))
-        known = Known(prior[cells], full[np.ix_(cells, cells)],
-                      observed.T.ravel()[cells],
-                      np.repeat(model.floor, n)[cells],
-                      np.repeat(model.noise, n)[cells],
-                      max(form.straight for form in model.settings.forms))
+        model, (n_models, n_benchmarks) = self.model, self.mean.shape
+        prior_mean = self.mean.T.ravel()
+        prior = self._covariance_of_cells(observed, pairs)
+        accuracies = observed.T.ravel()
+        cells = np.flatnonzero(~np.isnan(accuracies))
+        known = Known(
+            prior=prior_mean[cells],
+            covariance=prior[np.ix_(cells, cells)],
+            accuracies=accuracies[cells],
+            floor=np.repeat(model.floor, n_models)[cells],
+            noise=np.repeat(model.noise, n_models)[cells],
+            straight=max(form.straight for form in model.settings.forms))
         # As in core.posterior: covariances with known cells, times the dual.
         dual = known.mode()
-        mean = prior + full[:, cells] @ dual
-        gain = np.linalg.solve(known.matrix(dual), full[cells])
-        after = full - full[:, cells] @ gain
-        least = np.maximum(LEAST_VARIANCE - np.diag(after), 0)
-        after[np.diag_indices(len(after))] += least
-        after = after.reshape(n_benchmarks, n, n_benchmarks, n)
-        within = np.stack([after[b, :, b] for b in range(n_benchmarks)])
-        of_models = np.stack([after[:, m, :, m] for m in range(n)])
-        mean = mean.reshape(n_benchmarks, n).T
+        with_known = prior[:, cells]
+        mean = prior_mean + with_known @ dual
+        gain = np.linalg.solve(known.matrix(dual), with_known.T)
+        after = prior - with_known @ gain
+        lacking = np.maximum(LEAST_VARIANCE - np.diag(after), 0)
+        after[np.diag_indices(len(after))] += lacking
+        # From cells to benchmark, model, benchmark, model.
+        after = after.reshape(n_benchmarks, n_models, n_benchmarks, n_models)
+        within = np.einsum('bibj->bij', after)
+        of_models = np.einsum('bmcm->mbc', after)
+        mean = mean.reshape(n_benchmarks, n_models).T
         return mean, within, correlation_between(of_models)
+
+    def _covariance_of_cells(self, observed: NDArray,
+                             pairs: NDArray) -> NDArray[np.float64]:
+        """Covariances of exponents between all cells, `(M B, M B)`.
+
+        Cells, `observed` and `pairs` are as in `_conditioned`. Correlations of
+        a known cell with other benchmarks shrink if it is very far off.
+        """
+        n_models, n_benchmarks = self.mean.shape
+        errors = np.abs(observed - self.accuracies) / self.expected_errors
+        # The part of an error that counts for others; 1 for cells without an
+        # accuracy, as fmax ignores NaN.
+        kept = 1 / np.fmax(errors / LARGEST_ERROR, 1)
+        kept = kept.T.ravel()
+        # Between benchmarks: the mean over pairs, and what each pair adds.
+        correlations = np.tile(self._across, (n_benchmarks, n_benchmarks))
+        correlations += np.kron(pairs, self.correlations.mean(axis=0))
+        correlations *= np.outer(kept, kept)
+        for b in range(n_benchmarks):
+            block = slice(b * n_models, (b + 1) * n_models)
+            correlations[block, block] = self.correlations[b]
+        deviation = np.sqrt(self.variance).T.ravel()
+        return _possible(correlations) * np.outer(deviation, deviation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -449,9 +506,8 @@ class Known:
         """
         dual = np.zeros(len(self.prior))
         for _ in range(GIVEN_STEPS):
-            targets = self._line(dual).targets
-            step = np.linalg.solve(self.matrix(dual),
-                                   targets - self.prior) - dual
+            above = self._line(dual).targets - self.prior
+            step = np.linalg.solve(self.matrix(dual), above) - dual
             before, length = self._cost(dual), 1.
             while self._cost(dual + length * step) > before:
                 length /= 2
@@ -464,8 +520,8 @@ class Known:
 
     def matrix(self, dual: NDArray) -> NDArray[np.float64]:
         """Return the covariance of the targets of tangents at a dual."""
-        return self.covariance + np.diag(
-            self._variance / self._line(dual).slopes**2)
+        noise_of_targets = self._variance / self._line(dual).slopes**2
+        return self.covariance + np.diag(noise_of_targets)
 
     @property
     def _variance(self) -> NDArray[np.float64]:
@@ -475,36 +531,55 @@ class Known:
         return self.noise * item_variance(self.accuracies)
 
     def _line(self, dual: NDArray) -> Line:
-        return line_at(self.prior + self.covariance @ dual, self.accuracies,
-                       self.floor, self.straight)
+        exponents = self.prior + self.covariance @ dual
+        return line_at(exponents, self.accuracies, self.floor, self.straight)
 
     def _cost(self, dual: NDArray) -> float:
         """Minus logarithm of the posterior density."""
         errors = self.accuracies - self._line(dual).heights
-        return float(.5 * (errors**2 / self._variance).sum() +
-                     .5 * dual @ self.covariance @ dual)
+        of_accuracies = (errors**2 / self._variance).sum()
+        of_exponents = dual @ self.covariance @ dual
+        return float(of_accuracies + of_exponents) / 2
 
 
 def correlation_between(covariance: NDArray) -> NDArray[np.float64]:
     """Return one correlation between benchmarks for each model, `(M,)`.
 
-    Covariances are `(M, B, B)`. It is the sum of the covariances of different
-    benchmarks, over that of the products of their deviations; 0 for one
-    benchmark.
+    Covariances are `(M, B, B)`. The correlation is the sum of the covariances
+    of different benchmarks, over the sum of the products of their deviations;
+    0 for one benchmark.
     """
+    n_models, n_benchmarks, _ = covariance.shape
+    if n_benchmarks == 1:
+        return np.zeros(n_models)
     variance = np.diagonal(covariance, axis1=1, axis2=2)
-    total = covariance.sum(axis=(1, 2)) - variance.sum(axis=1)
-    pairs = np.sqrt(variance).sum(axis=1)**2 - variance.sum(axis=1)
-    if covariance.shape[1] == 1:
-        return np.zeros(len(covariance))
-    return np.clip(total / pairs, 0, 1)
+    # Sums over different benchmarks: over all, less those of each with itself.
+    of_same = variance.sum(axis=1)
+    covariances = covariance.sum(axis=(1, 2)) - of_same
+    products = np.sqrt(variance).sum(axis=1)**2 - of_same
+    return np.clip(covariances / products, 0, 1)
+
+
+def _square_of_mean(halves: NDArray, between: NDArray) -> NDArray[np.float64]:
+    """Squares of half widths of sums over benchmarks, of each model, `(M,)`.
+
+    `halves`, `(M, B)`, are those of its accuracies, and `between`, `(M,)`, are
+    their correlations.
+    """
+    of_own = (halves**2).sum(axis=1)
+    of_common = halves.sum(axis=1)**2
+    return (1 - between) * of_own + between * of_common
+
+
+def _products(values: NDArray) -> NDArray[np.float64]:
+    """Products of all pairs of values in each row: `(N, K)` to `(N, K, K)`."""
+    return values[:, :, None] * values[:, None]
 
 
 def _correlations(covariance: NDArray) -> NDArray[np.float64]:
     """Correlations of covariances `(B, M, M)`."""
     deviation = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-    found = covariance / (deviation[:, :, None] * deviation[:, None])
-    return np.clip(found, -1, 1)
+    return np.clip(covariance / _products(deviation), -1, 1)
 
 
 def _possible(correlations: NDArray) -> NDArray[np.float64]:
@@ -512,11 +587,13 @@ def _possible(correlations: NDArray) -> NDArray[np.float64]:
     values, vectors = np.linalg.eigh(correlations)
     if values[0] >= 0:
         return correlations
-    return _correlations(
-        (vectors * np.maximum(values, LEAST_EIGENVALUE) @ vectors.T)[None])[0]
+    positive = np.maximum(values, LEAST_EIGENVALUE)
+    covariance = vectors * positive @ vectors.T
+    return _correlations(covariance[None])[0]
 
 
 def _root(correlations: NDArray) -> NDArray[np.float64]:
     """The symmetric root of correlations, `(M, M)`."""
     values, vectors = np.linalg.eigh(correlations)
-    return vectors * np.sqrt(np.maximum(values, LEAST_EIGENVALUE)) @ vectors.T
+    positive = np.maximum(values, LEAST_EIGENVALUE)
+    return vectors * np.sqrt(positive) @ vectors.T

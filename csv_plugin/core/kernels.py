@@ -1,9 +1,12 @@
 """What the model of accuracies sees of losses, and covariances of exponents.
 
-Losses of M models on K units become a mean loss, and deviations of single
-units from it. A unit is a text or a column of a table. The kernel is the
-covariance between the exponents of two models on one benchmark. It is a sum of
-parts, each with an amount of its own:
+This file takes losses of M models on K units, `(M, K)`; a unit is a text or a
+column of a table. It standardises them: they become mean losses, `(M, C)`, and
+deviations of single units from the mean, `(M, K)`. From these it computes the
+kernel, which is the covariance between the exponents of two models on one
+benchmark, `(M, M)`. The formulas stand in docs/appendix/method.md, "What it
+sees of losses" and "The prior". The kernel is a sum of parts, each with an
+amount of its own:
 
     spread    product of the mean losses: slopes differ between benchmarks
     units     inner product of the units' deviations: the salience weights
@@ -14,15 +17,15 @@ parts, each with an amount of its own:
     own       each model deviates by itself
 
 A value of a unit is its loss over the typical loss, or the logarithm of that.
-The noise of a unit is what its values deviate by from one common factor of all
-units, so a unit that follows the common trend has little. Values are divided
-by the noise of their unit, and the mean loss is the plain mean of the results.
-So units that follow the trend count more.
+Units share one common factor: the trend of losses over models. What the values
+of a unit deviate by from this factor is the noise of the unit. Values are
+divided by the noise of their unit, and the mean loss is the plain mean of the
+results. So units that follow the trend count more.
 """
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Optional
+from typing import Optional, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +36,8 @@ PARTS = ('spread', 'units', 'answers', 'bend', 'family', 'own')
 
 #: Steps that refine the common factor of units.
 FACTOR_STEPS = 20
+#: Number of models whose units' deviations are computed at once.
+MODELS_AT_ONCE = 100
 #: Largest number of units that are clustered.
 CLUSTERED = 1000
 #: Added to widths before anything is divided by them.
@@ -47,25 +52,40 @@ DIGITS = 10
 class UnitLosses:
     """Losses of M models on K units, which are texts or columns of a table.
 
-    `units` are the losses, `(M, K)`, all measured in the same way, and
-    `sources` names of the source of each unit, `(K,)`, or '' where there is
-    none. `answers` are losses in nats of the T tokens of the right answers in
-    a benchmark's own texts, `(M, T)`, by the index of the benchmark. These
-    tokens are called its own answers.
+    `table` has losses that were all measured in the same way, `(M, N)`. The
+    units are its columns `columns`, indices `(K,)`, in this order, and
+    `sources` are the names of their sources, `(K,)`, '' where there is none.
+    `answers` are losses in nats of the T tokens of the right answers in a
+    benchmark's own texts, `(M, T)`, by the index of the benchmark. These
+    tokens are called the benchmark's own answers.
     """
-    units: NDArray[np.float64]
+    table: NDArray[np.float64]
+    columns: NDArray[np.int64]
     sources: NDArray[np.str_]
     answers: dict[int, NDArray[np.float64]]
 
     @classmethod
     def of(cls, units: NDArray) -> 'UnitLosses':
-        """Losses without sources and answers."""
-        return cls(units, np.full(units.shape[1], ''), {})
+        """Make losses without sources and answers; all columns are units."""
+        n_units = units.shape[1]
+        return cls(units, np.arange(n_units), np.full(n_units, ''), {})
 
-    def take(self, rows: NDArray) -> 'UnitLosses':
-        """Some of the models."""
+    @property
+    def units(self) -> NDArray[np.float64]:
+        """The losses on the units, `(M, K)`.
+
+        This is a copy, which may be changed. It may take much memory, so it
+        is not kept.
+        """
+        return self.table[:, self.columns]
+
+    def take(self, rows: Union[NDArray, slice]) -> 'UnitLosses':
+        """Return some of the models."""
         answers = {b: part[rows] for b, part in self.answers.items()}
-        return UnitLosses(self.units[rows], self.sources, answers)
+        return replace(self, table=self.table[rows], answers=answers)
+
+    def __len__(self) -> int:
+        return len(self.table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,19 +97,19 @@ class Standardised:
     benchmarks' own answers. `answers`, `(M, T)`, are deviations of the tokens
     of a benchmark's own answers from their mean, by the index of the
     benchmark. `families`, `(M,)`, are numbers, equal in a family. `losses` are
-    those of the units, `(M, K)`, and `scale` is what standardised them.
+    what was standardised, and `scale` is what standardised them.
     """
     means: NDArray[np.float64]
     answers: dict[int, NDArray[np.float64]]
     families: NDArray[np.int64]
-    losses: NDArray[np.float64]
+    losses: UnitLosses
     scale: 'Scale'
 
     def take(self, rows: NDArray) -> 'Standardised':
         """Some of the models."""
         answers = {b: part[rows] for b, part in self.answers.items()}
         return Standardised(self.means[rows], answers, self.families[rows],
-                            self.losses[rows], self.scale)
+                            self.losses.take(rows), self.scale)
 
     @property
     def units(self) -> NDArray[np.float64]:
@@ -105,13 +125,6 @@ class Standardised:
         """
         return np.abs(self.means[:, 0]) <= self.scale.settings.sound
 
-    @cached_property
-    def products(self) -> NDArray[np.float64]:
-        """Inner products of the units' deviations of two models, `(M, M)`.
-        """
-        units = self.units
-        return units @ units.T
-
     def __len__(self) -> int:
         return len(self.means)
 
@@ -121,66 +134,84 @@ class Scale:
 
     Losses over typical losses are ratios. Values of units are these ratios, or
     with `logarithms` their logarithms, over the noise of the unit.
+
+    Attributes:
+        typical: Typical loss of each unit, `(K,)`.
+        reliability: One over the noise of each unit, `(K,)`.
+        middle, width: Median and width of the mean of all units.
+        centre: Mean value of each unit, `(K,)`.
+        groups: Weights of units in the means of groups, `(K, C)`.
+        group_middle, group_width: Medians and widths of these means, `(C,)`.
+        size: Length of the deviations of a typical model.
+        answers: Scales of own answers, by the index of the benchmark.
     """
 
     def __init__(self, losses: UnitLosses, logarithms: bool,
                  settings: Settings) -> None:
         self.logarithms, self.settings = logarithms, settings
+        n_units = len(losses.columns)
         self.typical = typical_losses(losses.units)
-        self.reliability = np.ones(losses.units.shape[1])
-        if losses.units.shape[1] > 2:
+        self.reliability = np.ones(n_units)
+        if n_units > 2:
             # A first mean of all units, to leave out absurd models.
-            values = self._values(losses.units)
+            values = self._values(losses)
             values = values[self._sound(values)]
             self.reliability = 1 / noise_of_units(values, settings.least_noise)
             del values
-        values = self._values(losses.units)
+        values = self._values(losses)
         self.middle, self.width = middle_and_width(values.mean(axis=1))
         sound = self._sound(values)
         values = values[sound]
         self.centre = values.mean(axis=0)
         self.groups = self._groups(values, losses.sources)
-        self.group_middle, self.group_width = middle_and_width(
-            values @ self.groups)
+        of_groups = values @ self.groups
+        self.group_middle, self.group_width = middle_and_width(of_groups)
         self.size = _size(self._deviations(values))
-        self.answers = {
-            b: AnswerScale(part[sound], settings.knee)
-            for b, part in losses.answers.items()
-        }
+        self.answers = {}
+        for b, of_benchmark in losses.answers.items():
+            self.answers[b] = AnswerScale(of_benchmark[sound], settings.knee)
 
     @cached_property
     def columns_of_answers(self) -> dict[int, int]:
         """Columns of `Standardised.means` of own answers, by benchmark."""
         first = 1 + self.groups.shape[1]
-        return {b: first + i for i, b in enumerate(self.answers)}
+        columns = range(first, first + len(self.answers))
+        return dict(zip(self.answers, columns))
 
     def __call__(self, losses: UnitLosses, families: NDArray) -> Standardised:
         """Standardise losses of models, whose families are numbers, `(M,)`."""
-        values = self._values(losses.units)
-        all_units = (values.mean(axis=1) - self.middle) / self.width
-        groups = (values @ self.groups - self.group_middle) / self.group_width
-        answers = {
-            b: scale(losses.answers[b])
-            for b, scale in self.answers.items()
-        }
-        means = [all_units, groups]
-        deviations = {}
-        for b, (mean, away) in answers.items():
+        values = self._values(losses)
+        of_all_units = values.mean(axis=1) - self.middle
+        of_groups = values @ self.groups - self.group_middle
+        means = [of_all_units / self.width, of_groups / self.group_width]
+        answers = {}
+        for b, scale in self.answers.items():
+            mean, deviations = scale(losses.answers[b])
             means.append(mean)
-            deviations[b] = rounded(away)
+            answers[b] = rounded(deviations)
         return Standardised(
-            rounded(np.column_stack(means)), deviations, np.asarray(families),
-            losses.units, self)
+            means=rounded(np.column_stack(means)),
+            answers=answers,
+            families=np.asarray(families),
+            losses=losses,
+            scale=self)
 
-    def deviations(self, losses: NDArray) -> NDArray[np.float64]:
-        """Return the standardised deviations of units, `(M, K)`."""
-        deviations = self._deviations(self._values(losses))
-        deviations /= self.size
-        return rounded(deviations)
+    def deviations(self, losses: UnitLosses) -> NDArray[np.float64]:
+        """Return the standardised deviations of units, `(M, K)`.
 
-    def _values(self, losses: NDArray) -> NDArray:
-        # In place from here on: a table may take much memory.
-        values = losses / self.typical
+        A few models at a time: a table may take much memory.
+        """
+        found = np.empty((len(losses), len(losses.columns)))
+        for first in range(0, len(losses), MODELS_AT_ONCE):
+            rows = slice(first, first + MODELS_AT_ONCE)
+            part = self._deviations(self._values(losses.take(rows)))
+            found[rows] = rounded(part / self.size)
+        return found
+
+    def _values(self, losses: UnitLosses) -> NDArray:
+        # The copy is changed in place: a table may take much memory.
+        values = losses.units
+        values /= self.typical
         np.maximum(values, self.settings.least, out=values)
         if self.logarithms:
             np.log(values, out=values)
@@ -215,29 +246,43 @@ class Scale:
         """Weights of K units in the means of groups, `(K, C)`; sums are 1.
 
         Groups are the sources of texts where these are known, else clusters of
-        units whose deviations are alike. These are all clusters that Ward's
-        method joins, so large clusters contain small ones.
+        units whose deviations are alike.
         """
         n_units = values.shape[1]
-        groups = []
+        groups: list[NDArray] = []
         if (sources != '').all():
             names = np.unique(sources)
-            groups = [sources == name for name in names if len(names) > 1]
+            # The group of all units is no group of its own.
+            if len(names) > 1:
+                groups = [sources == name for name in names]
         elif n_units > 2:
-            # Of very many units, only some are clustered: those of `part`.
-            part = np.linspace(0, n_units - 1, min(n_units, CLUSTERED))
-            part = np.unique(part.round().astype(int))
-            # Deviations from the mean of all units, each over its own size.
-            shift = values.mean(axis=1, keepdims=True) - self.centre.mean()
-            alike = values[:, part] - self.centre[part] - shift
-            alike = alike / (alike.std(axis=0) + TINY)
-            for members in clusters(alike.T):
-                if self.settings.cluster * len(part) <= len(members):
-                    groups.append(np.isin(np.arange(n_units), part[members]))
-            # The largest cluster, of all units, is the mean of all.
-            groups = groups[1:]
-        shares = [group / group.sum() for group in groups]
-        return np.reshape(shares, (-1, n_units)).T
+            groups = self._clusters(values)
+        is_member = np.reshape(groups, (-1, n_units))
+        return (is_member / is_member.sum(axis=1, keepdims=True)).T
+
+    def _clusters(self, values: NDArray) -> list[NDArray]:
+        """Masks of the units of each cluster, `(K,)`, but not of that of all.
+
+        These are all large enough clusters that Ward's method joins, so large
+        clusters contain small ones.
+        """
+        n_units = values.shape[1]
+        # Of very many units, only some are clustered: those of `part`.
+        part = np.linspace(0, n_units - 1, min(n_units, CLUSTERED))
+        part = np.unique(part.round().astype(int))
+        # Deviations from the mean of all units, each over its own size.
+        shift = values.mean(axis=1, keepdims=True) - self.centre.mean()
+        alike = values[:, part]
+        alike -= self.centre[part]
+        alike -= shift
+        alike /= alike.std(axis=0) + TINY
+        least_size = self.settings.cluster * len(part)
+        found = []
+        # The first cluster, the largest one, is that of all units.
+        for members in clusters(alike.T)[1:]:
+            if len(members) >= least_size:
+                found.append(np.isin(np.arange(n_units), part[members]))
+        return found
 
 
 class AnswerScale:
@@ -303,9 +348,9 @@ def typical_losses(losses: NDArray) -> NDArray[np.float64]:
     ordered.sort(axis=0)
     units = np.arange(losses.shape[1])
     # The two in the middle, or twice the same one.
-    middle = ordered[(n_above - 1) // 2, units] / 2
-    middle += ordered[np.minimum(n_above // 2, len(losses) - 1), units] / 2
-    return np.where(n_above > 0, middle, 1)
+    lower = ordered[(n_above - 1) // 2, units]
+    upper = ordered[np.minimum(n_above // 2, len(losses) - 1), units]
+    return np.where(n_above > 0, lower / 2 + upper / 2, 1)
 
 
 def rounded(values: NDArray) -> NDArray[np.float64]:
@@ -313,7 +358,7 @@ def rounded(values: NDArray) -> NDArray[np.float64]:
 
     The layout decides in which order values are summed, and so on last bits.
     """
-    return np.ascontiguousarray(values.round(DIGITS))
+    return values.round(DIGITS, out=np.empty(values.shape))
 
 
 def middle_and_width(values: NDArray) -> tuple[NDArray, NDArray]:
@@ -362,14 +407,15 @@ def wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
     """
     first = np.maximum(first, 0)[:, None]
     second = np.maximum(second, 0)[None]
-    low, product = np.minimum(first, second), np.maximum(first, second)
     # low^2 (3 high - low) / 6, in place.
-    product *= 3
-    product -= low
-    product *= low
-    product *= low
-    product /= 6
-    return product
+    low = np.minimum(first, second)
+    found = np.maximum(first, second)
+    found *= 3
+    found -= low
+    found *= low
+    found *= low
+    found /= 6
+    return found
 
 
 def slope_of_wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
@@ -381,56 +427,63 @@ def slope_of_wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
 
 
 def shared_parts(new: Standardised, old: Standardised, tilt: float,
-                 same: bool) -> dict[str, NDArray[np.float64]]:
-    """Return the covariances that are those of every benchmark, `(M, N)`.
+                 same: bool) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """Yield the covariances that are those of every benchmark, by name.
 
-    With `same`, new and old are the same models; else none is in both, so the
-    part `own` is 0.
+    They are `(M, N)`. With `same`, new and old are the same models; else none
+    is in both, so the part `own` is 0.
     """
+    units = new.units
+    yield 'units', units @ (units if same else old.units).T
+    del units  # They may take more memory than all covariances.
     related = new.families[:, None] == old.families
-    tilted = 1 + tilt * np.outer(new.means[:, 0], old.means[:, 0])
+    # In place, as of many models these take much memory.
+    family = np.outer(new.means[:, 0], old.means[:, 0])
+    family *= tilt
+    family += 1
+    family *= related
+    yield 'family', family
+    del family
     shape = len(new), len(old)
-    return dict(
-        units=new.products if same else new.units @ old.units.T,
-        family=related * tilted,
-        own=np.eye(*shape) if same else np.zeros(shape))
+    yield 'own', np.eye(*shape) if same else np.zeros(shape)
 
 
 def parts_of_benchmark(new: Standardised, old: Standardised, new_mean: NDArray,
                        old_mean: NDArray, worst: float,
-                       b: int) -> dict[str, NDArray[np.float64]]:
-    """Return the other covariances, those of benchmark b, `(M, N)`.
+                       b: int) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """Yield the other covariances, those of benchmark b, by name, `(M, N)`.
 
     `new_mean`, `(M,)`, and `old_mean`, `(N,)`, are the mean losses that the
     benchmark follows, and `worst` is the largest of the fitted models. Without
     own answers there is no part `answers`.
     """
-    parts = dict(
-        spread=np.outer(new_mean, old_mean),
-        bend=wiener(worst - new_mean, worst - old_mean))
+    yield 'bend', wiener(worst - new_mean, worst - old_mean)
+    yield 'spread', np.outer(new_mean, old_mean)
     if b in new.answers:
-        parts['answers'] = new.answers[b] @ old.answers[b].T
-    return parts
+        yield 'answers', new.answers[b] @ old.answers[b].T
 
 
 def covariances(models: Standardised, means: NDArray, worst: NDArray,
-                tilt: float) -> list[NDArray]:
+                shared: dict[str, NDArray]) -> list[NDArray]:
     """Return the covariance of each of `PARTS`, in this order.
 
     They are `(B, M, M)`, or `(1, M, M)` if the same on all benchmarks. `means`
-    and `worst` are as in `variances`.
+    and `worst` are as in `variances`, and `shared` are `shared_parts`.
     """
-    nothing = np.zeros((len(models), len(models)))
-    found: dict[str, list[NDArray]] = {name: [] for name in PARTS}
-    for b, (mean, start) in enumerate(zip(means, worst)):
-        parts = parts_of_benchmark(models, models, mean, mean, start, b)
-        for name in ('spread', 'answers', 'bend'):
-            found[name].append(parts.get(name, nothing))
-    if not models.answers:
-        found['answers'] = [nothing]
-    for name, part in shared_parts(models, models, tilt, True).items():
-        found[name] = [part]
-    return [np.stack(found[name]) for name in PARTS]
+    n_models, n_benchmarks = len(models), len(worst)
+    found = {name: part[None] for name, part in shared.items()}
+    found['answers'] = np.zeros((1, n_models, n_models))
+    own_parts = ['spread', 'bend']
+    if models.answers:
+        own_parts.append('answers')
+    for name in own_parts:
+        found[name] = np.zeros((n_benchmarks, n_models, n_models))
+    for b in range(n_benchmarks):
+        parts = parts_of_benchmark(models, models, means[b], means[b],
+                                   worst[b], b)
+        for name, part in parts:
+            found[name][b] = part
+    return [found[name] for name in PARTS]
 
 
 def variances(models: Standardised, means: NDArray, worst: NDArray,
@@ -459,7 +512,10 @@ def variances(models: Standardised, means: NDArray, worst: NDArray,
 def families_by_number(families: Sequence[str]) -> NDArray[np.int64]:
     """Return a number for each name, in order of the first appearance."""
     numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(f, len(numbers)) for f in families])
+    found = []
+    for family in families:
+        found.append(numbers.setdefault(family, len(numbers)))
+    return np.array(found, int)
 
 
 def numbers_of(families: Optional[Sequence[str]],

@@ -122,24 +122,39 @@ class TextLosses(Sequence[TokenLosses]):
         """Lay the losses on texts end to end."""
         if isinstance(texts, cls):
             return texts
-        parts = tuple(texts)
+        ids, hashes, n_chars, spans = [], [], [], []
+        # Without any text, the losses are an empty array.
+        losses = [np.zeros(0)]
+        for text in texts:
+            ids.append(text.text_id)
+            hashes.append(text.sha256)
+            n_chars.append(text.n_chars)
+            spans.append(text.spans)
+            losses.append(text.losses)
         return cls(
-            tuple(part.text_id for part in parts),
-            tuple(part.sha256 for part in parts),
-            np.array([part.n_chars for part in parts], np.int64),
-            TextSpans.of(part.spans for part in parts),
-            np.concatenate([np.zeros(0), *(part.losses for part in parts)]))
+            tuple(ids), tuple(hashes), np.array(n_chars, np.int64),
+            TextSpans.of(spans), np.concatenate(losses))
 
     @classmethod
     def concatenate(cls, parts: Sequence['TextLosses']) -> 'TextLosses':
         """Join losses of one model, one part or more."""
-        parts = [part for part in parts if len(part)] or parts[:1]
-        return parts[0] if len(parts) == 1 else cls(
-            tuple(text_id for part in parts for text_id in part.ids),
-            tuple(sha256 for part in parts for sha256 in part.hashes),
-            np.concatenate([part.n_chars for part in parts]),
-            TextSpans.concatenate([part.spans for part in parts]),
-            np.concatenate([part.losses for part in parts]))
+        with_texts = [part for part in parts if len(part)]
+        if not with_texts:
+            return parts[0]
+        if len(with_texts) == 1:
+            return with_texts[0]
+        ids: list[str] = []
+        hashes: list[str] = []
+        n_chars, spans, losses = [], [], []
+        for part in with_texts:
+            ids += part.ids
+            hashes += part.hashes
+            n_chars.append(part.n_chars)
+            spans.append(part.spans)
+            losses.append(part.losses)
+        return cls(
+            tuple(ids), tuple(hashes), np.concatenate(n_chars),
+            TextSpans.concatenate(spans), np.concatenate(losses))
 
     def select(self, rows: Sequence[int]) -> 'TextLosses':
         """Return the losses on some texts, by their indices."""
@@ -162,11 +177,10 @@ class TextLosses(Sequence[TokenLosses]):
                 'Read the validation set that was scored.')
         found = self.select([place[text_id] for text_id in ids])
         # A hash may not be recorded.
-        changed = {
-            text_id
-            for text_id, ours, theirs in zip(ids, found.hashes, hashes)
-            if ours and ours != theirs
-        }
+        changed = []
+        for text_id, ours, theirs in zip(ids, found.hashes, hashes):
+            if ours and ours != theirs:
+                changed.append(text_id)
         _refuse(where, changed, 'losses on another wording of',
                 'Score the texts again, as they are now.')
         return found
@@ -247,10 +261,9 @@ def _means(losses: NDArray, offsets: NDArray) -> NDArray[np.float64]:
     """Mean loss of each text by its tokens; NaN where none is scored."""
     text = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     scored = ~np.isnan(losses)
-    sums, counts = (
-        np.bincount(text, weights,
-                    len(offsets) - 1)
-        for weights in (np.where(scored, losses, 0), scored))
+    n_texts = len(offsets) - 1
+    sums = np.bincount(text, np.where(scored, losses, 0), n_texts)
+    counts = np.bincount(text, scored, n_texts)
     with np.errstate(invalid='ignore'):
         return sums / counts
 
@@ -307,17 +320,19 @@ class TargetTokens(PublicNames):
         if not losses:
             raise InputError('LossTable', 'at least one model', 'none',
                              'Collect token losses of a model first.')
-        rows = [self._ordered(model, texts) for model, texts in losses.items()]
-        mapped = np.concatenate([
-            map_losses(texts.losses[None], texts.spans, self.spans)
-            for texts in rows
-        ])
         offsets = self.spans.token_offsets
-        check_models('token losses', tuple(losses),
-                     np.array([_means(row, offsets) for row in mapped]), MANY)
+        ordered = []
+        for model, texts in losses.items():
+            ordered.append(self._ordered(model, texts))
+        rows, means = [], []
+        for own in ordered:
+            (row, ) = map_losses(own.losses[None], own.spans, self.spans)
+            rows.append(row)
+            means.append(_means(row, offsets))
+        check_models('token losses', tuple(losses), np.array(means), MANY)
         return LossTable(
-            tuple(losses), self.text_ids, mapped, offsets, rows[0].n_chars,
-            self.spans.n_bytes, self.fingerprint)
+            tuple(losses), self.text_ids, np.stack(rows), offsets,
+            ordered[0].n_chars, self.spans.n_bytes, self.fingerprint)
 
     def _ordered(self, model: str, texts: Sequence[TokenLosses]) -> TextLosses:
         """Losses on these texts, in their order."""

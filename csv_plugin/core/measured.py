@@ -68,10 +68,10 @@ def check_measured(records: Sequence[Measured],
 def check_weights(records: Iterable[Measured]) -> None:
     """Raise an `InputError` if numbers of one model are of several weights."""
     for name, group in _grouped(records, 'name').items():
-        found = [
-            f'{fact} {values}' for fact in WEIGHTS
-            if (values := differing(group, fact, 'place'))
-        ]
+        found = []
+        for fact in WEIGHTS:
+            if values := differing(group, fact, 'place'):
+                found.append(f'{fact} {values}')
         if found:
             raise InputError(
                 f'results of {name!r}', 'those of one model',
@@ -93,21 +93,21 @@ def check_settings(records: Iterable[Measured],
 
 def warn_of_differences(records: Sequence[Measured]) -> None:
     """Warn of other prompts and formats, and of some of the items."""
-    lines = [
-        f'results on {shortened(", ".join(tasks), 80)} do not have one '
-        f'{fact}: {values}. Leave out models, or run them alike.'
-        for fact in _PROMPTS
-        for values, tasks in _differences(records, fact).items()
-    ]
-    lines += [
-        f'models were run with several values of {fact}: {values}. It '
-        'changes losses and accuracies a little.' for fact in _FORMATS
-        if (values := differing(records, fact))
-    ]
-    few = {
-        r.task: r.facts.get(N_ITEMS)
-        for r in records if r.facts.get(PART) == 'some'
-    }
+    lines = []
+    for fact in _PROMPTS:
+        for values, differing_tasks in _differences(records, fact).items():
+            names = shortened(', '.join(differing_tasks), 80)
+            lines.append(f'results on {names} do not have one {fact}: '
+                         f'{values}. Leave out models, or run them alike.')
+    for fact in _FORMATS:
+        if values := differing(records, fact):
+            lines.append(f'models were run with several values of {fact}: '
+                         f'{values}. It changes losses and accuracies a '
+                         'little.')
+    few = {}
+    for record in records:
+        if record.facts.get(PART) == 'some':
+            few[record.task] = record.facts.get(N_ITEMS)
     if few:
         tasks = ', '.join(f'{task} ({n})' for task, n in few.items())
         lines.append('results are of some of the items of '

@@ -1,6 +1,11 @@
 """One form of the model, fitted: a Gaussian process of exponents.
 
-The model of accuracies (core.accuracy_model) is a mixture of a few of them.
+The model of accuracies (core.accuracy_model) is a mixture of a few forms. This
+file fits one form to the standardised losses and the accuracies of M models on
+B benchmarks, `(M, B)`: it learns hyper-parameters, floors, and what mean
+losses the benchmarks follow. Then it computes means, variances and covariances
+of the exponents of new models, and how exponents change with losses. The
+formulas stand in docs/appendix/method.md, "The posterior" to "Three forms".
 """
 from typing import Optional
 
@@ -164,12 +169,11 @@ class Member:
     def means(self, standardised: Standardised) -> NDArray[np.float64]:
         """Return means of exponents, `(M, B)`."""
         followed = standardised.means @ self.posterior.shares
+        means = np.empty(followed.shape)
         crosses = self.posterior.cross_covariances(standardised)
-        means = [
-            self._mean(b, followed[:, b], cross)
-            for b, cross in enumerate(crosses)
-        ]
-        return np.stack(means, axis=1)
+        for b, cross in enumerate(crosses):
+            means[:, b] = self._mean(b, followed[:, b], cross)
+        return means
 
     def _mean(self, b: int, followed: NDArray, cross: NDArray) -> NDArray:
         """Means of exponents on benchmark b, `(M,)`.
@@ -189,24 +193,29 @@ class Member:
         part, settings = self.posterior, self.settings
         followed = (standardised.means @ part.shares).T
         parts = variances(standardised, followed, part.worst, settings.tilt)
-        total = sum(part.amounts[name] * parts[name] for name in PARTS)
+        total = np.zeros(followed.shape)
+        for name in PARTS:
+            total += part.amounts[name] * parts[name]
         prior = settings.level_width**2 + part.scales[:, None]**2 * total
         mean, variance = np.empty((2, *followed.T.shape))
-        for b, (cross, solved) in enumerate(
-                zip(part.cross_covariances(standardised), part.solved())):
+        shared = part.shared_kernel()
+        for b, cross in enumerate(part.cross_covariances(standardised)):
             mean[:, b] = self._mean(b, followed[b], cross)
-            known = (cross @ solved.solution.inverse[0] * cross).sum(axis=1)
+            solution = part.solved(b, shared).solution
+            known = (cross @ solution.inverse[0] * cross).sum(axis=1)
             variance[:, b] = prior[b] - known
         return mean, np.maximum(variance, LEAST_VARIANCE)
 
     def covariance(self, standardised: Standardised) -> NDArray[np.float64]:
         """Return covariances of exponents between models, `(B, M, M)`."""
         part = self.posterior
+        priors = part.prior_covariances(standardised)
+        crosses = part.cross_covariances(standardised)
+        shared = part.shared_kernel()
         found = []
-        for prior, cross, solved in zip(
-                part.prior_covariances(standardised),
-                part.cross_covariances(standardised), part.solved()):
-            found.append(prior - cross @ solved.solution.inverse[0] @ cross.T)
+        for b, (prior, cross) in enumerate(zip(priors, crosses)):
+            solution = part.solved(b, shared).solution
+            found.append(prior - cross @ solution.inverse[0] @ cross.T)
         return np.stack(found)
 
     def slopes(self, losses: UnitLosses,
@@ -222,39 +231,66 @@ class Member:
         part, scale = self.posterior, self.scale
         model = scale(losses, np.array([-1]))
         followed = model.means[0] @ part.shares[:, [b]]
-        amounts = part.amounts
-        dual = part.scales[b]**2 * part.dual[b]
-        # By the mean loss that the benchmark follows: from the prior mean, the
-        # spread, and the bend, which grows as the mean loss falls.
-        by_mean = -part.scales[b] + amounts['spread'] * (part.means[b] @ dual)
-        by_better = slope_of_wiener(part.worst[b] - followed,
-                                    part.worst[b] - part.means[b])[0]
-        by_mean -= amounts['bend'] * by_better @ dual
         # By each standardised mean loss: of all units, groups, own answers.
-        by_means = by_mean * part.shares[:, b]
-        # By the value of each unit: through the means of its groups,
-        n_units, n_groups = scale.groups.shape
-        of_groups = by_means[1:1 + n_groups] / scale.group_width
-        by_value = scale.groups @ of_groups
-        # through the mean of all units,
-        by_value += by_means[0] / scale.width / n_units
-        # and through its deviation from this mean. Deviations of each fitted
-        # model have the mean 0, so that it does not matter what the mean of
-        # all units is.
-        by_value += amounts['units'] * (
-            dual @ part.standardised.units) / scale.size
+        by_means = self._slope_on_followed(b, followed) * part.shares[:, b]
         # By the loss, of which the value is a logarithm or a multiple.
+        by_value = self._slopes_on_values(b, by_means)
         by_loss = by_value * scale.slope(losses.units[0])
         if b not in scale.answers:
             return by_loss, np.zeros(0)
-        # By the losses of tokens of own answers, in the same steps.
-        of_answers = scale.answers[b]
+        # The value of a token of own answers is log(1 + loss / knee).
+        by_token = self._slopes_on_answers(b, by_means)
+        distance = scale.answers[b].knee + losses.answers[b][0]
+        return by_loss, by_token / distance
+
+    def _scaled_dual(self, b: int) -> NDArray:
+        """What kernels with the fitted models add to an exponent, `(M,)`."""
+        return self.posterior.scales[b]**2 * self.posterior.dual[b]
+
+    def _slope_on_followed(self, b: int, followed: NDArray) -> float:
+        """Derivative by the mean loss that benchmark b follows.
+
+        It comes from the prior mean, the spread, and the bend, which grows as
+        the mean loss falls. `followed`, `(1,)`, is the mean loss of the model.
+        """
+        part, dual = self.posterior, self._scaled_dual(b)
+        by_spread = part.means[b] @ dual
+        slopes_of_bend = slope_of_wiener(part.worst[b] - followed,
+                                         part.worst[b] - part.means[b])
+        by_bend = -(slopes_of_bend[0] @ dual)
+        amounts = part.amounts
+        of_kernel = amounts['spread'] * by_spread + amounts['bend'] * by_bend
+        return float(of_kernel - part.scales[b])
+
+    def _slopes_on_values(self, b: int, by_means: NDArray) -> NDArray:
+        """Derivatives by the value of each unit, `(K,)`.
+
+        They come from the means of groups and of all units, and from the
+        deviations of units. `by_means` are derivatives by standardised means.
+        """
+        part, scale = self.posterior, self.scale
+        n_units, n_groups = scale.groups.shape
+        by_groups = by_means[1:1 + n_groups] / scale.group_width
+        by_all_units = by_means[0] / scale.width
+        # Deviations of each fitted model have the mean 0, so that it does not
+        # matter here that the mean of all units moves as well.
+        deviations = part.standardised.units
+        by_deviations = part.amounts['units'] * (
+            self._scaled_dual(b) @ deviations)
+        of_means = scale.groups @ by_groups + by_all_units / n_units
+        return of_means + by_deviations / scale.size
+
+    def _slopes_on_answers(self, b: int, by_means: NDArray) -> NDArray:
+        """Derivatives by the value of each token of own answers, `(T,)`.
+
+        As in `_slopes_on_values`, from their mean and from deviations.
+        """
+        part, scale = self.posterior, self.scale.answers[b]
         deviations = part.standardised.answers[b]
-        by_token = amounts['answers'] * (dual @ deviations) / of_answers.size
-        by_token += (
-            by_means[scale.columns_of_answers[b]] / of_answers.width /
-            deviations.shape[1])
-        return by_loss, by_token / (of_answers.knee + losses.answers[b][0])
+        by_mean = by_means[self.scale.columns_of_answers[b]] / scale.width
+        by_deviations = part.amounts['answers'] * (
+            self._scaled_dual(b) @ deviations)
+        return by_mean / deviations.shape[1] + by_deviations / scale.size
 
 
 def spread_out(values: NDArray, most: int) -> NDArray[np.int64]:

@@ -85,9 +85,11 @@ def _mixed_versions(infos: Mapping[str, DumpInfo]) -> list[str]:
 
 def _described(groups: Mapping[str, list[str]]) -> str:
     """Ways of scoring, each with its first model."""
-    return '; '.join(f'{way} ({models[0]}' +
-                     (f' and {len(models) - 1} more)' if models[1:] else ')')
-                     for way, models in groups.items())
+    described = []
+    for way, models in groups.items():
+        more = f' and {len(models) - 1} more' if len(models) > 1 else ''
+        described.append(f'{way} ({models[0]}{more})')
+    return '; '.join(described)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +168,8 @@ class ModelLosses(PublicNames, Mapping[str, TokenLossDump]):
         An `InputError` if there are no losses of a model.
         """
         check_known('losses', models, self.dumps)
-        return ModelLosses(self.texts,
-                           {model: self.dumps[model]
-                            for model in models})
+        dumps = {model: self.dumps[model] for model in models}
+        return ModelLosses(self.texts, dumps)
 
     def tokens_of(self, model: str) -> TargetTokens:
         """Return the tokens of a model's own tokenizer as target tokens.

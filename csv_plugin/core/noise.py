@@ -115,11 +115,12 @@ class Difference:
     def _reach(self, side: str, probability: float) -> float:
         """Quantile of all noise on a side, for a probability of 1/2 or more.
         """
-        return float(
-            np.linalg.norm([
-                getattr(noise, side) * stdtrit(noise.freedom, probability)
-                for noise in self.noises.values() if noise.error
-            ]))
+        square = 0.
+        for noise in self.noises.values():
+            if noise.error:
+                quantile = stdtrit(noise.freedom, probability)
+                square += (getattr(noise, side) * quantile)**2
+        return float(np.sqrt(square))
 
     @property
     def detectable(self) -> Optional[float]:
@@ -135,8 +136,8 @@ class Difference:
         """As `detectable`, also where accuracies cannot differ as much."""
         # Probability with which the smallest detectable difference is found.
         power = 0.8
-        return (self._reach(self._inner, (1 + self.level) / 2) +
-                self._reach(self._inner, power))
+        of_interval = self._reach(self._inner, (1 + self.level) / 2)
+        return of_interval + self._reach(self._inner, power)
 
     @property
     def probability(self) -> float:
@@ -153,10 +154,12 @@ class Difference:
             return float(np.heaviside(gain, 0.5))
         # Probabilities are not stated more exactly.
         most_probable = 1 - 1e-12
-        side, ends = self._inner, (0.5, most_probable)
-        least, most = (self._reach(side, end) for end in ends)
+        side = self._inner
+        least = self._reach(side, 0.5)
+        most = self._reach(side, most_probable)
         size = np.clip(abs(gain), least, most)
-        likelier = bisect(lambda p: self._reach(side, p) - size, *ends)
+        likelier = bisect(lambda p: self._reach(side, p) - size, 0.5,
+                          most_probable)
         return likelier if gain >= 0 else 1 - likelier
 
     @property
@@ -188,8 +191,9 @@ def combine(predicted: Difference, observed: Difference) -> Difference:
         PREDICTOR: predicted.noises[PREDICTOR],
         ITEMS: observed.noises[ITEMS]
     }
-    weights = np.array([noise.error for noise in own.values()])**-2.0
-    weights /= weights.sum()
+    errors = np.array([noise.error for noise in own.values()])
+    precisions = errors**-2.0
+    weights = precisions / precisions.sum()
     noises = {**own, **predicted.noises}
     for weight, (origin, noise) in zip(weights.tolist(), own.items()):
         noises[origin] = noise.times(weight)
@@ -219,9 +223,10 @@ def text_noise(contributions: NDArray, shares: NDArray,
     # Resamples of a bootstrap.
     n_resamples = 1000
     sums = np.empty((n_resamples, 2))
-    for row in sums:
+    for resample in range(n_resamples):
         drawn = begins + (rng.random(freedom) * counts).astype(int)
-        row[:] = scale * np.bincount(drawn, minlength=len(order)) @ columns
+        times = np.bincount(drawn, minlength=len(order))
+        sums[resample] = scale * times @ columns
     means = sums[:, 0] / sums[:, 1]
     return Noise.even(float(means.std(ddof=1)), freedom)
 
@@ -259,15 +264,16 @@ def run_noise(recipes: Sequence[ArrayLike],
     freedom has the relative variance 2/d; those of the tails and of the
     estimate add up, so 1/freedom = 1/known + 1/tails.
     """
-    several = [
-        np.asarray(values, np.float64) for values in recipes
-        if np.size(values) > 1
-    ]
-    if not several:
+    known, squares = 0, 0.
+    for values in recipes:
+        n_values = np.size(values)
+        if n_values > 1:
+            known += n_values - 1
+            variance = float(np.var(np.asarray(values, np.float64)))
+            squares += n_values * variance
+    if not known:
         raise InputError('runs of the same recipe', 'two or more', '1',
                          'Give runs that differ in their seed alone.')
-    known = sum(len(values) - 1 for values in several)
-    squares = sum(len(values) * values.var() for values in several)
     # Degrees of freedom of a single run's deviation from its recipe: a few
     # runs end far from the others.
     most_freedom = 5
@@ -284,6 +290,7 @@ def items_noise(accuracies: tuple[float, float], n_items: int,
     Answers to the items are not paired. `n_runs` models answer them for A and
     for B.
     """
-    parts = [share * (1 - share) / (n_items * n)
-             for share, n in zip(accuracies, n_runs)]  # yapf: disable
-    return Noise.even(float(np.sqrt(sum(parts))))
+    variance = 0.
+    for share, n in zip(accuracies, n_runs):
+        variance += share * (1 - share) / (n_items * n)
+    return Noise.even(float(np.sqrt(variance)))

@@ -29,11 +29,12 @@ class Observed:
     @cached_property
     def at_chance(self) -> NDArray[np.bool_]:
         """True for benchmarks whose models are all at chance, `(B,)`."""
-        return np.array([
-            at_chance(column[~np.isnan(column)], float(chance),
-                      int(n_items)) for column, chance, n_items in zip(
-                          self.accuracies.T, self.chance, self.n_items)
-        ])
+        found = np.zeros(len(self.chance), bool)
+        for b, column in enumerate(self.accuracies.T):
+            known = column[~np.isnan(column)]
+            found[b] = at_chance(known, float(self.chance[b]),
+                                 int(self.n_items[b]))
+        return found
 
     @cached_property
     def teaching(self) -> NDArray[np.bool_]:
@@ -72,9 +73,9 @@ def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:
     above = np.maximum(accuracy - chance, 0)
     squares = (above**2).sum() * n_items / (share * (1 - share))
     degrees = np.arange(1, n + 1)
-    weight = np.exp(
-        gammaln(n + 1) - gammaln(degrees + 1) - gammaln(n - degrees + 1) -
-        n * np.log(2))
+    log_ways = gammaln(n + 1) - gammaln(degrees + 1)
+    log_ways -= gammaln(n - degrees + 1)
+    weight = np.exp(log_ways - n * np.log(2))
     likely = weight @ chdtrc(degrees, squares)
     return bool(likely >= test_level or squares == 0)
 

@@ -1,6 +1,14 @@
 """The posterior of exponents given accuracies, and families left out.
 
-For model m on benchmark b, with the mean loss u that the benchmark follows:
+This file takes the accuracies of M fitted models on B benchmarks, `(M, B)`,
+and their standardised losses (core.kernels). It computes the distribution of
+their exponents, which are the arguments of the curve in Eq. 2 (core.curve). It
+also learns the hyper-parameters of this distribution, and predicts each family
+of models from the others. The formulas stand in docs/appendix/method.md, from
+"The prior" to "Families left out".
+
+The model. For model m on benchmark b, with the mean loss u that the benchmark
+follows:
 
     f = level_b + scale_b g_b,  level_b ~ N(level, level_width^2)
     g_b ~ GP(-u, kernel)        (kernels.PARTS, each with its amount)
@@ -9,35 +17,37 @@ For model m on benchmark b, with the mean loss u that the benchmark follows:
 
 The p in the noise is the observed accuracy with two right and two wrong items
 added (Agresti and Coull, American Statistician 52(2), 1998), so that it does
-not change during a fit. Benchmarks share the amounts of the kernel's parts,
-and given these they are independent here. What a model's errors on several
+not change during a fit. Benchmarks share the amounts of the kernel's parts.
+Given the amounts, they are independent here. What a model's errors on several
 benchmarks have in common is estimated afterwards (core.calibration).
 
-The posterior of the exponents is approximated by a normal distribution about
-its mode, where the curve is replaced by its tangent (Laplace's method;
-Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapter
-3). Steps and evidence leave out the curvature of the curve (Gauss-Newton).
+The posterior. It is approximated by a normal distribution about its mode. At
+the mode, each curve is replaced by its tangent (Laplace's method; Rasmussen
+and Williams, Gaussian Processes for Machine Learning, 2006, chapter 3). Steps
+to the mode, and the evidence, leave out the curvature of the curve
+(Gauss-Newton).
 
 A tangent turns an accuracy into a *target*: the exponent at which the tangent
-has the height of the accuracy. With targets t, their prior mean m, and their
-covariance C, which includes noise, all is computed from the
+has the height of the accuracy. Let t be the targets, m their prior mean, and C
+their covariance, which includes noise. Everything is computed from the
 
     dual = C^-1 (t - m)
 
-For example, an exponent has the posterior mean: its prior mean + covariances
-with the targets @ dual. The dual has one number for each accuracy, so the cost
-does not depend on the number of columns of a table.
+For example, the posterior mean of an exponent is its prior mean + its
+covariances with the targets @ dual. The dual has one number for each accuracy,
+so the cost does not depend on the number of columns of a table.
 
-Hyper-parameters are logarithms: the amounts (as standard deviations), the
-typical scale, and for each benchmark its scale and its noise. Gradients of the
-evidence and of the cost of families left out are exact as long as tangents and
-`doubt` stay as they are.
+Hyper-parameters. They are logarithms: the amounts (as standard deviations),
+the typical scale, and for each benchmark its scale and its noise. Gradients of
+the evidence and of the cost of families left out are exact as long as tangents
+and `doubt` stay as they are.
 
-Two masks of benchmarks, `(B,)`, occur: from those of `teaching` the shared
-hyper-parameters are learned (amounts, typical scale, usual noise), and those
-`included` are part of a single cost.
+Two masks of benchmarks, `(B,)`, occur. The shared hyper-parameters (amounts,
+typical scale, usual noise) are learned from the benchmarks of `teaching`. The
+benchmarks that are `included` have a part in the cost that is minimised.
 """
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple, Optional
 
 import numpy as np
@@ -47,7 +57,8 @@ from scipy.linalg import cho_factor, cho_solve, lapack
 from csv_plugin.core.calibration import doubt_of, weights_of_models
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, item_variance,
                                    line_at, moments)
-from csv_plugin.core.kernels import PARTS, Standardised, covariances
+from csv_plugin.core.kernels import (PARTS, Standardised, covariances,
+                                     shared_parts)
 from csv_plugin.core.observed import filled_items
 from csv_plugin.core.settings import Settings
 
@@ -83,12 +94,12 @@ class Applied(NamedTuple):
 class Solution(NamedTuple):
     """Solution of the linear model that has tangents in place of curves.
 
-    `dual` is `(B, M)`. `inverse`, `(B, M, M)`, is the inverse covariance of
-    the targets. Both are 0 where there is no accuracy. `evidence`, `(B,)`, is
-    the logarithm of the evidence, less a constant.
+    `dual` is `(B, M)`. `inverse` has the inverse covariance of the targets of
+    each benchmark, `(M, M)`. Both are 0 where there is no accuracy.
+    `evidence`, `(B,)`, is the logarithm of the evidence, less a constant.
     """
     dual: NDArray[np.float64]
-    inverse: NDArray[np.float64]
+    inverse: list[NDArray[np.float64]]
     evidence: NDArray[np.float64]
 
 
@@ -135,28 +146,33 @@ class Posterior:
         self.filled = np.nan_to_num(accuracies)
         #: Models with an accuracy, by benchmark.
         self.rows = [np.flatnonzero(column) for column in self.seen.T]
-        n_models, n_benchmarks = accuracies.shape
         items = filled_items(n_items)
         #: Logarithms of the noise that independent items would have, `(B,)`.
-        self.independent = np.log(1 / items)
+        self.independent = -np.log(items)
+        # Two right and two wrong items are added. A cell without an accuracy
+        # may have any value.
         observed = np.where(self.seen, accuracies, .5)
-        self.item_variance = item_variance(
-            (observed * items + 2) / (items + 4))
-        self.doubt = np.zeros((n_models, n_benchmarks))
+        n_right = observed * items + 2
+        self.item_variance = item_variance(n_right / (items + 4))
+        self.doubt = np.zeros(accuracies.shape)
+        families = standardised.families
         #: Models of each family.
-        self.families = [
-            np.flatnonzero(standardised.families == family)
-            for family in np.unique(standardised.families)
-        ]
-        self.weight = (
-            self.seen * weights_of_models(standardised.families)[:, None])
-        amounts = [getattr(settings, part) for part in PARTS]
+        self.families = []
+        for family in np.unique(families):
+            self.families.append(np.flatnonzero(families == family))
+        self.weight = self.seen * weights_of_models(families)[:, None]
+        n_models, n_benchmarks = accuracies.shape
         self.hyper = np.concatenate([
-            amounts,
+            self._usual_amounts,
             np.full(1 + n_benchmarks, settings.typical),
             self.independent + settings.noise
         ])
         self.dual = np.zeros((n_benchmarks, n_models))
+
+    @property
+    def _usual_amounts(self) -> NDArray:
+        """Prior means of the amounts of `PARTS`, logarithms, `(P,)`."""
+        return np.array([getattr(self.settings, part) for part in PARTS])
 
     def follow(self,
                shares: NDArray,
@@ -172,8 +188,15 @@ class Posterior:
         self.parts: list[NDArray] = []
         if kernel is None:
             self.parts = covariances(self.standardised, self.means, self.worst,
-                                     self.settings.tilt)
+                                     self._shared_parts)
         self.dual = np.zeros_like(self.dual)
+
+    @cached_property
+    def _shared_parts(self) -> dict[str, NDArray]:
+        """Parts of the kernel that do not depend on what is followed."""
+        parts = shared_parts(self.standardised, self.standardised,
+                             self.settings.tilt, True)
+        return dict(parts)
 
     # ---- the mode
 
@@ -182,10 +205,11 @@ class Posterior:
         scales, noise = np.exp(hyper[SCALES:]).reshape(2, -1)
         kernel = self.kernel
         if kernel is None:
-            # Some parts are the same on all benchmarks, `(1, M, M)`.
-            total = sum(variance * part
-                        for variance, part in zip(part_variances, self.parts))
-            kernel = np.broadcast_to(total, (len(scales), *total.shape[1:]))
+            n_benchmarks, n_models = self.dual.shape
+            kernel = np.zeros((n_benchmarks, n_models, n_models))
+            # Parts that are the same on all benchmarks are `(1, M, M)`.
+            for variance, part in zip(part_variances, self.parts):
+                kernel += variance * part
         return Applied(part_variances, scales, noise, kernel)
 
     def _prior_mean(self, applied: Applied) -> NDArray:
@@ -194,26 +218,30 @@ class Posterior:
 
     def _above(self, applied: Applied, dual: NDArray) -> NDArray:
         """Exponents less their prior means, `(M, B)`, of a dual `(B, M)`."""
-        return (
-            self.settings.level_width**2 * dual.sum(axis=1) +
-            applied.scales**2 * np.einsum('bij,bj->ib', applied.kernel, dual))
+        by_level = self.settings.level_width**2 * dual.sum(axis=1)
+        by_kernel = np.einsum('bij,bj->ib', applied.kernel, dual)
+        return by_level + applied.scales**2 * by_kernel
 
     def _line(self, applied: Applied, dual: NDArray) -> Line:
         """Tangents at the exponents of a dual `(B, M)`."""
-        exponents = self._prior_mean(applied) + self._above(applied, dual)
+        return self._line_above(applied, self._above(applied, dual))
+
+    def _line_above(self, applied: Applied, above: NDArray) -> Line:
+        """Tangents at exponents less their prior means, `(M, B)`."""
+        exponents = self._prior_mean(applied) + above
         return line_at(exponents, self.filled, self.floor, self.straight)
 
     def _cost(self, applied: Applied, dual: NDArray) -> NDArray:
         """Minus log posterior by benchmark, `(B,)`, of a dual `(B, M)`."""
         above = self._above(applied, dual)
-        line = line_at(
-            self._prior_mean(applied) + above, self.filled, self.floor,
-            self.straight)
+        line = self._line_above(applied, above)
         errors = np.where(self.seen, self.filled - line.heights, 0)
         variance = applied.noise * self.item_variance + self.doubt
         # The prior of exponents costs above' covariance^-1 above / 2, and
         # covariance^-1 above is the dual.
-        return .5 * (errors**2 / variance + dual.T * above).sum(axis=0)
+        squares = errors**2 / variance
+        squares += dual.T * above
+        return squares.sum(axis=0) / 2
 
     def find_mode(self) -> None:
         """Find the exponents of the highest posterior density.
@@ -222,26 +250,38 @@ class Posterior:
         halved for each benchmark until it reduces the benchmark's cost.
         """
         applied, dual = self._applied(self.hyper), self.dual
-        now = self._cost(applied, dual)
-        from_zero = self._cost(applied, 0 * dual)
-        dual = np.where((from_zero < now)[:, None], 0, dual)
-        now = np.minimum(from_zero, now)
+        cost = self._cost(applied, dual)
+        cost_of_zero = self._cost(applied, np.zeros_like(dual))
+        zero_is_better = cost_of_zero < cost
+        dual = np.where(zero_is_better[:, None], 0, dual)
+        cost = np.minimum(cost_of_zero, cost)
         for _ in range(NEWTON_STEPS):
             line = self._line(applied, dual)
-            step = self._solve(applied, line, False).dual - dual
-            length, old = np.ones(len(dual)), now
-            for _ in range(HALVINGS):
-                now = self._cost(applied, dual + length[:, None] * step)
-                length = np.where(now < old, length, length / 2)
-                if (now < old).all():
-                    break
-            # Benchmarks that no halving helped stay where they are.
-            length = np.where(now < old, length, 0)
-            dual = dual + length[:, None] * step
-            now = np.minimum(now, old)
-            if (old - now).sum() < GAIN:
+            solution = self._solve(applied, line, with_inverse=False)
+            dual, new_cost = self._step(applied, dual, solution.dual, cost)
+            gain = (cost - new_cost).sum()
+            cost = new_cost
+            if gain < GAIN:
                 break
         self.settle(dual)
+
+    def _step(self, applied: Applied, dual: NDArray, aim: NDArray,
+              cost: NDArray) -> tuple[NDArray, NDArray]:
+        """The dual after a step toward `aim`, `(B, M)`, and its cost, `(B,)`.
+
+        Benchmarks that no halving helps stay where they are. `cost` is that of
+        the dual before the step.
+        """
+        step = aim - dual
+        length = np.ones(len(dual))
+        for _ in range(HALVINGS):
+            new_cost = self._cost(applied, dual + length[:, None] * step)
+            better = new_cost < cost
+            length = np.where(better, length, length / 2)
+            if better.all():
+                break
+        length = np.where(better, length, 0)
+        return dual + length[:, None] * step, np.minimum(new_cost, cost)
 
     def settle(self, dual: NDArray) -> None:
         """Take tangents at a dual, and solve the model with them."""
@@ -260,37 +300,41 @@ class Posterior:
 
         Without the inverse, `Solution.inverse` is empty.
         """
-        n_benchmarks, n_models = self.dual.shape
-        duals = np.zeros((n_benchmarks, n_models))
-        n_inverses = n_benchmarks if with_inverse else 0
-        inverses = np.zeros((n_inverses, n_models, n_models))
-        evidence = np.zeros(n_benchmarks)
+        duals = np.zeros_like(self.dual)
+        evidence = np.zeros(len(duals))
+        inverses = []
         above = line.targets - self._prior_mean(applied)
         for b, rows in enumerate(self.rows):
-            block = np.ix_(rows, rows)
-            # A copy, which is changed in place: of many models it is large.
-            matrix = applied.kernel[b][block]
-            matrix *= applied.scales[b]**2
-            matrix += self.settings.level_width**2
-            # Noise of accuracies is noise of targets over the squared slope.
-            variance = (
-                applied.noise[b] * self.item_variance[rows, b] +
-                self.doubt[rows, b])
-            matrix[np.diag_indices(len(rows))] += (
-                variance / line.slopes[rows, b]**2)
-            # The transposed symmetric matrix is in the order of LAPACK.
-            factor = cho_factor(
-                matrix.T, lower=True, overwrite_a=True, check_finite=False)
-            duals[b, rows] = cho_solve(factor, above[rows, b])
-            evidence[b] -= np.log(np.diag(factor[0])).sum()
-            evidence[b] -= .5 * above[rows, b] @ duals[b, rows]
+            factor = self._factor(applied, line, b)
+            above_seen = above[rows, b]
+            dual = cho_solve((factor, True), above_seen)
+            half_log_determinant = np.log(np.diag(factor)).sum()
+            evidence[b] = -half_log_determinant - above_seen @ dual / 2
+            duals[b, rows] = dual
             if with_inverse:
-                # LAPACK fills only the lower half of the inverse.
-                lower = np.tril(
-                    lapack.dpotri(factor[0], lower=1, overwrite_c=1)[0])
-                lower += np.tril(lower, -1).T
-                inverses[b][block] = lower
+                inverse = _inverse_in_place(factor)
+                inverses.append(_among_all(inverse, rows, duals.shape[1]))
         return Solution(duals, inverses, evidence)
+
+    def _factor(self, applied: Applied, line: Line, b: int) -> NDArray:
+        """The lower Cholesky factor of the targets' covariance, `(m, m)`.
+
+        The targets are those of the m models with an accuracy on benchmark b.
+        """
+        rows = self.rows[b]
+        # A copy, which is changed in place: of many models it is large.
+        covariance = applied.kernel[b][np.ix_(rows, rows)]
+        covariance *= applied.scales[b]**2
+        covariance += self.settings.level_width**2
+        # Noise of accuracies is noise of targets over the squared slope.
+        noise = applied.noise[b] * self.item_variance[rows, b]
+        noise += self.doubt[rows, b]
+        diagonal = np.diag_indices(len(rows))
+        covariance[diagonal] += noise / line.slopes[rows, b]**2
+        # The transposed symmetric matrix is in the order of LAPACK.
+        factor, _ = cho_factor(
+            covariance.T, lower=True, overwrite_a=True, check_finite=False)
+        return factor
 
     # ---- hyper-parameters
 
@@ -301,29 +345,33 @@ class Posterior:
         Only benchmarks that are `included`, `(B,)`, have a prior. That of
         noise is about the mean over the benchmarks of `teaching`.
         """
-        settings, n, teaching = self.settings, len(self.dual), self.teaching
+        settings, teaching = self.settings, self.teaching
+        amounts, typical_scale = hyper[:N_PARTS], hyper[N_PARTS]
+        log_scales, log_noise = hyper[SCALES:].reshape(2, -1)
         # All below are distances from prior means, in standard deviations.
-        amounts = np.array([getattr(settings, part) for part in PARTS])
-        parts = (hyper[:N_PARTS] - amounts) / settings.width
-        typical = (hyper[N_PARTS] - settings.typical) / settings.width
-        scales = hyper[SCALES:SCALES + n] - hyper[N_PARTS]
-        scales = included * scales / settings.scale_width
-        noise = hyper[SCALES + n:] - self.independent - settings.noise
-        mean = noise[teaching].mean()
-        common = mean / settings.noise_width
-        each = included * (noise - mean) / settings.noise_width
-        squares = (
-            parts @ parts + typical**2 + scales @ scales + each @ each +
-            common**2)
+        parts = (amounts - self._usual_amounts) / settings.width
+        typical = (typical_scale - settings.typical) / settings.width
+        scales = (log_scales - typical_scale) / settings.scale_width
+        scales = included * scales
+        noise = log_noise - self.independent - settings.noise
+        mean_noise = noise[teaching].mean()
+        common = mean_noise / settings.noise_width
+        own = included * (noise - mean_noise) / settings.noise_width
+        shared_squares = parts @ parts + typical**2 + common**2
+        squares = shared_squares + scales @ scales + own @ own
+        # The typical scale is the prior mean of each scale.
+        by_typical = typical / settings.width
+        by_typical -= scales.sum() / settings.scale_width
         # The mean over `teaching` changes with each of their noises.
-        by_mean = (common - each.sum()) * teaching / teaching.sum()
+        by_mean_noise = (common - own.sum()) * teaching / teaching.sum()
+        by_noise = (own + by_mean_noise) / settings.noise_width
         gradient = np.concatenate([
             parts / settings.width,
-            [typical / settings.width - scales.sum() / settings.scale_width],
+            [by_typical],
             scales / settings.scale_width,
-            (each + by_mean) / settings.noise_width
+            by_noise,
         ])
-        return .5 * squares, gradient
+        return squares / 2, gradient
 
     def _gradient(self, applied: Applied, line: Line, by_matrix: NDArray,
                   by_above: NDArray) -> NDArray:
@@ -334,22 +382,22 @@ class Posterior:
         All hyper-parameters are logarithms, so each derivative is multiplied
         by what the hyper-parameter is the logarithm of.
         """
-        n, scales = len(self.dual), applied.scales
-        gradient = np.zeros_like(self.hyper)
-        scaled = scales[:, None, None]**2 * by_matrix
-        gradient[:N_PARTS] = [
-            2 * variance * (part * scaled).sum()
-            for variance, part in zip(applied.part_variances, self.parts)
-        ]
+        scales = applied.scales
+        by_kernel = scales[:, None, None]**2 * by_matrix
+        by_amounts = np.zeros(N_PARTS)
+        for i, part in enumerate(self.parts):
+            by_variance = (part * by_kernel).sum()
+            by_amounts[i] = 2 * applied.part_variances[i] * by_variance
+        # The typical scale is in the prior alone.
+        by_typical = [0.]
         # A scale is in the covariance and in the prior mean.
-        by_covariance = 2 * (scaled * applied.kernel).sum(axis=(1, 2))
-        by_mean = scales * (by_above * self.means).sum(axis=1)
-        gradient[SCALES:SCALES + n] = by_covariance + by_mean
+        by_scales = 2 * (by_kernel * applied.kernel).sum(axis=(1, 2))
+        by_scales += scales * (by_above * self.means).sum(axis=1)
+        # Noise of targets for a noise of 1.
         spread = np.where(self.seen, self.item_variance / line.slopes**2, 0)
         diagonal = np.diagonal(by_matrix, axis1=1, axis2=2)
-        gradient[SCALES +
-                 n:] = applied.noise * (diagonal * spread.T).sum(axis=1)
-        return gradient
+        by_noise = applied.noise * (diagonal * spread.T).sum(axis=1)
+        return np.concatenate([by_amounts, by_typical, by_scales, by_noise])
 
     def evidence_cost(self, hyper: NDArray, line: Line,
                       included: NDArray) -> tuple[float, NDArray]:
@@ -359,8 +407,9 @@ class Posterior:
         """
         cost, gradient = self._prior(hyper, included)
         applied = self._applied(hyper)
-        dual, inverse, evidence = self._solve(applied, line)
-        by_matrix = .5 * (inverse - dual[:, :, None] * dual[:, None])
+        dual, inverses, evidence = self._solve(applied, line)
+        squares = dual[:, :, None] * dual[:, None]
+        by_matrix = (np.stack(inverses) - squares) / 2
         by_matrix *= included[:, None, None]
         by_above = included[:, None] * dual
         gradient += self._gradient(applied, line, by_matrix, by_above)
@@ -389,48 +438,42 @@ class Posterior:
         """
         cost, gradient = self._prior(hyper, included)
         applied = self._applied(hyper)
-        dual, inverse, _ = self._solve(applied, line)
+        dual, inverses, _ = self._solve(applied, line)
+        inverse = np.stack(inverses)
         # Derivatives of the cost by P and d, summed over families.
         by_inverse, by_dual = np.zeros_like(inverse), np.zeros_like(dual)
-        power = (COST_DEGREES + 1) / 2
         for rows in self.families:
-            errors, matrix = self._errors_without(rows, dual, inverse)
+            errors, matrix = self._errors_without(rows, dual, inverses)
             variance = np.diagonal(matrix, axis1=1, axis2=2)
             weight = self.weight[rows].T * included[:, None]
-            ratio = errors**2 / (COST_DEGREES * variance)
-            terms = .5 * np.log(variance) + power * np.log1p(ratio)
+            terms, by_error, by_variance = _student_cost(errors, variance)
             cost += (weight * terms).sum()
-            # Derivatives by e, by the diagonal of E, and by all of E, on
-            # which e depends, too.
-            by_error = (
-                weight * 2 * power / (1 + ratio) * errors /
-                (COST_DEGREES * variance))
-            by_variance = weight * (.5 - power * ratio /
-                                    (1 + ratio)) / variance
+            by_error *= weight
+            by_dual[:, rows] += np.einsum('bij,bj->bi', matrix, by_error)
+            # By E: through e, and by its diagonal, the variances.
             by_block = by_error[:, :, None] * dual[:, None, rows]
             diagonal = np.arange(len(rows))
-            by_block[:, diagonal, diagonal] += by_variance
-            by_dual[:, rows] += np.einsum('bij,bj->bi', matrix, by_error)
+            by_block[:, diagonal, diagonal] += weight * by_variance
             block = np.ix_(np.arange(len(dual)), rows, rows)
             by_inverse[block] -= matrix @ by_block @ matrix
-        by_inverse = (by_inverse + by_inverse.transpose(0, 2, 1)) / 2
+        by_inverse = _symmetric(by_inverse)
         # From P and d on to C and a.
         by_above = np.einsum('bij,bj->bi', inverse, by_dual)
-        mixed = by_above[:, :, None] * dual[:, None]
-        by_matrix = (-inverse @ by_inverse @ inverse -
-                     (mixed + mixed.transpose(0, 2, 1)) / 2)
+        by_matrix = -inverse @ by_inverse @ inverse
+        by_matrix -= _symmetric(by_above[:, :, None] * dual[:, None])
         gradient += self._gradient(applied, line, by_matrix, by_above)
         return cost, gradient
 
     def _errors_without(self, rows: NDArray, dual: NDArray,
-                        inverse: NDArray) -> tuple[NDArray, NDArray]:
-        """Errors `(B, m)` and covariances `(B, m, m)` of a family's targets,
-        predicted without the family.
+                        inverses: list[NDArray]) -> tuple[NDArray, NDArray]:
+        """Errors of a family's targets without the family, and covariances.
 
-        `rows` are the m models of the family. Results mean nothing where a
-        model has no accuracy.
+        `rows` are the m models of the family. Errors are `(B, m)` and their
+        covariances `(B, m, m)`; they mean nothing where a model has no
+        accuracy.
         """
-        block = inverse[:, rows][:, :, rows]
+        family = np.ix_(rows, rows)
+        block = np.stack([inverse[family] for inverse in inverses])
         # Rows without an accuracy are 0; 1 makes the block invertible.
         unseen = ~self.seen[rows].T
         block = block + np.eye(len(rows)) * unseen[:, :, None]
@@ -439,15 +482,18 @@ class Posterior:
 
     def learn(self, rounds: int) -> None:
         """Find hyper-parameters of most evidence, and the mode, in turns."""
-        n, others = len(self.teaching), np.flatnonzero(~self.teaching)
+        n_benchmarks = len(self.teaching)
+        others = np.flatnonzero(~self.teaching)
+        all_of_them = np.arange(len(self.hyper))
         for _ in range(rounds):
             self.find_mode()
             self._find_doubt()
-            self.hyper = self._least(self.evidence_cost,
-                                     np.arange(len(self.hyper)), self.teaching)
+            self.hyper = self._least(self.evidence_cost, all_of_them,
+                                     self.teaching)
             if len(others):
                 # Of the other benchmarks, only their own scales and noise.
-                free = np.concatenate([SCALES + others, SCALES + n + others])
+                scales = SCALES + others
+                free = np.concatenate([scales, n_benchmarks + scales])
                 self.hyper = self._least(self.evidence_cost, free,
                                          ~self.teaching)
         self.find_mode()
@@ -486,8 +532,7 @@ class Posterior:
             return value, gradient[free]
 
         start = self.hyper[free]
-        bounds = [(value - HYPER_CHANGE, value + HYPER_CHANGE)
-                  for value in start]
+        bounds = np.stack([start - HYPER_CHANGE, start + HYPER_CHANGE], axis=1)
         least = minimize(
             cost_of_free,
             start,
@@ -512,25 +557,29 @@ class Posterior:
         same.
         """
         mean, variance = np.full((2, *self.seen.shape), np.nan)
-        of_noise = self.noise * self.item_variance + self.doubt
-        of_noise = of_noise / self.line.slopes**2
+        noise_of_accuracies = self.noise * self.item_variance + self.doubt
+        noise_of_targets = noise_of_accuracies / self.line.slopes**2
         for rows in self.families:
             errors, matrix = self._errors_without(rows, self.dual,
                                                   self.solution.inverse)
             mean[rows] = self.line.targets[rows] - errors.T
-            total = np.diagonal(matrix, axis1=1, axis2=2).T
-            variance[rows] = np.maximum(total - of_noise[rows], LEAST_VARIANCE)
-        mean[~self.seen] = variance[~self.seen] = np.nan
+            of_targets = np.diagonal(matrix, axis1=1, axis2=2).T
+            of_exponents = of_targets - noise_of_targets[rows]
+            variance[rows] = np.maximum(of_exponents, LEAST_VARIANCE)
+        mean[~self.seen] = np.nan
+        variance[~self.seen] = np.nan
         return mean, variance
 
     def left_out_errors(self) -> tuple[NDArray, NDArray]:
-        """Errors of accuracies over deviations, and these, `(M, B)`.
+        """Return standardised errors and predicted deviations, `(M, B)` each.
 
-        Each model is predicted without its family.
+        An error is the observed minus the predicted accuracy, over the
+        predicted standard deviation. Each model is predicted without its
+        family.
         """
-        middle, deviation = moments(*self.families_left_out(), self.floor,
-                                    self.noise)
-        return (self.accuracies - middle) / deviation, deviation
+        mean, variance = self.families_left_out()
+        predicted, deviation = moments(mean, variance, self.floor, self.noise)
+        return (self.accuracies - predicted) / deviation, deviation
 
     def accuracy_scores(self) -> NDArray[np.float64]:
         """Return minus log scores of accuracies of families left out, `(B,)`.
@@ -540,6 +589,44 @@ class Posterior:
         of the deviations, so a candidate does not gain by doubting models.
         """
         errors, deviation = self.left_out_errors()
-        power = (COST_DEGREES + 1) / 2
-        cost = np.log(deviation) + power * np.log1p(errors**2 / COST_DEGREES)
+        cost, _, _ = _student_cost(errors * deviation, deviation**2)
         return np.nansum(self.weight * cost, axis=0)
+
+
+def _student_cost(errors: NDArray,
+                  variance: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    """Minus log density of Student's t, and its derivatives, less a constant.
+
+    The derivatives are by the errors and by their variances. All have the
+    shape of the errors.
+    """
+    power = (COST_DEGREES + 1) / 2
+    scaled = COST_DEGREES * variance
+    ratio = errors**2 / scaled
+    cost = np.log(variance) / 2 + power * np.log1p(ratio)
+    by_error = 2 * power / (1 + ratio) * errors / scaled
+    by_variance = (.5 - power * ratio / (1 + ratio)) / variance
+    return cost, by_error, by_variance
+
+
+def _symmetric(matrices: NDArray) -> NDArray:
+    """The symmetric parts of matrices `(B, M, M)`."""
+    return (matrices + matrices.transpose(0, 2, 1)) / 2
+
+
+def _inverse_in_place(factor: NDArray) -> NDArray:
+    """The inverse of a matrix, in the memory of its lower Cholesky factor."""
+    # LAPACK fills only the lower half of the inverse.
+    inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
+    upper_half = np.triu(np.ones(inverse.shape, bool), 1)
+    np.copyto(inverse, inverse.T, where=upper_half)
+    return inverse
+
+
+def _among_all(matrix: NDArray, rows: NDArray, n_models: int) -> NDArray:
+    """A matrix of some models as one of all, `(M, M)`, 0 for the others."""
+    if len(rows) == n_models:
+        return matrix
+    found = np.zeros((n_models, n_models))
+    found[np.ix_(rows, rows)] = matrix
+    return found

@@ -38,8 +38,12 @@ def or_missing(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def predictable_benchmarks(predictors: Predictors) -> tuple[str, ...]:
     """Return the benchmarks of at least one of the predictors, each once."""
-    usable = [p for p in predictors.values() if isinstance(p, Predictor)]
-    return tuple(dict.fromkeys(name for p in usable for name in p.names))
+    # The keys of a dict keep their order.
+    found: dict[str, None] = {}
+    for predictor in predictors.values():
+        if isinstance(predictor, Predictor):
+            found |= dict.fromkeys(predictor.names)
+    return tuple(found)
 
 
 def known_items(predictors: Predictors) -> dict[str, int]:
@@ -118,8 +122,12 @@ def predict_models(
     for label, predictor in predictors.items():
         by_label[label] = None
         names: Sequence[str] = benchmarks
-        tables = [table for table in columns[label].values()
-                  if isinstance(table, FeatureTable)]  # yapf: disable
+        tables, without = [], {}
+        for model, table in columns[label].items():
+            if isinstance(table, Missing):
+                without[model] = table
+            else:
+                tables.append(table)
         if isinstance(predictor, Predictor):
             names = predictor.names
             if tables:
@@ -128,11 +136,11 @@ def predict_models(
                     features, families=families, known=known)
                 joints[label] = NamedJoint(features.models, predictor.names,
                                            joint)
-        missing |= {
-            (model, name, label): table if name in names else UNKNOWN_BENCHMARK
-            for model, table in columns[label].items()
-            if isinstance(table, Missing) for name in benchmarks
-        }
+        for model, reason in without.items():
+            for name in benchmarks:
+                known_name = name in names
+                cell = model, name, label
+                missing[cell] = reason if known_name else UNKNOWN_BENCHMARK
     models = tuple(next(iter(columns.values())))
     return Predictions.side_by_side(by_label, models, benchmarks,
                                     missing), joints

@@ -1,8 +1,7 @@
-"""Predicted accuracies beside the observed ones, and reasons for gaps."""
-from collections import ChainMap
+"""Predicted accuracies beside observed ones, and reasons for gaps."""
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice, product
+from itertools import islice, product
 from types import MappingProxyType
 from typing import Any, Optional, Union
 
@@ -40,6 +39,9 @@ MARKS = {'in_sample': '*', 'extrapolated': '>',
 NOT_YET = ('not predictable yet, because all training models are at chance. '
            'Whether another model is better than chance cannot be told from '
            'its losses.')
+
+#: Fields of `Predictions` with the names on its three axes.
+_AXES = 'models', 'benchmarks', 'methods'
 
 _NAN = np.array(np.nan)
 
@@ -150,15 +152,21 @@ class Predictions(PublicNames):
     def __str__(self) -> str:
         """A table of the first accuracies in percent, with intervals."""
         from tabulate import tabulate
-        known = self.has_observed()
+        with_observed = self.has_observed()
+        header = ['model', 'benchmark', *self.methods]
+        if with_observed:
+            header.insert(2, OBSERVED)
         # Most rows that `print` shows.
         n_printed = 20
-        places = product(enumerate(self.models), enumerate(self.benchmarks))
-        rows = [[
-            model, benchmark, *[number(percent(self.observed[m, b]))] * known,
-            *(self.cells(benchmark, method)[m] for method in self.methods)
-        ] for (m, model), (b, benchmark) in islice(places, n_printed)]
-        header = ['model', 'benchmark', *[OBSERVED] * known, *self.methods]
+        rows = []
+        for m, b in islice(np.ndindex(self.observed.shape), n_printed):
+            benchmark = self.benchmarks[b]
+            row = [self.models[m], benchmark]
+            if with_observed:
+                row.append(number(percent(self.observed[m, b])))
+            for method in self.methods:
+                row.append(self.cells(benchmark, method)[m])
+            rows.append(row)
         table = tabulate(rows, header, disable_numparse=True)
         more = self.observed.size - len(rows)
         return f'{table}\n... and {more} more' if more else table
@@ -181,28 +189,35 @@ class Predictions(PublicNames):
                       **_CUBES,
                       observed=_NAN,
                       level=np.nan)
-        placed, reasons = [], dict[Cell, Missing]()
+        placed = []
+        reasons: dict[Cell, Missing] = {}
+        level = np.nan
         for method, table in by_method.items():
-            if table:
+            if table is None:
+                table = nothing
+            else:
+                level = table.level
                 unknown = [b for b in benchmarks if b not in table.benchmarks]
-                reasons |= dict.fromkeys(
-                    product(models, unknown, [method]), UNKNOWN_BENCHMARK)
-            table = table or nothing
+                cells = product(models, unknown, [method])
+                reasons |= dict.fromkeys(cells, UNKNOWN_BENCHMARK)
             own = {method: table.methods[0]}
             placed.append(table._arranged(models, benchmarks, own))
         found = _joined(placed, 2, methods=tuple(by_method), observed=_NAN)
-        levels = (table.level for table in by_method.values() if table)
         return replace(
             found,
-            level=next(levels, np.nan),
+            level=level,
             missing=dict(found.missing) | reasons | dict(missing))
 
     @classmethod
     def concatenate(cls, tables: Sequence['Predictions']) -> 'Predictions':
         """Join the models of tables with equal other names and level."""
-        models = tuple(chain.from_iterable(table.models for table in tables))
-        observed = np.concatenate([table.observed for table in tables])
-        return _joined(tables, 0, models=models, observed=observed)
+        models: list[str] = []
+        observed = []
+        for table in tables:
+            models += table.models
+            observed.append(table.observed)
+        return _joined(
+            tables, 0, models=tuple(models), observed=np.concatenate(observed))
 
     def _arranged(self, *axes: Names) -> 'Predictions':
         """The same cells in other places, under other names, else empty.
@@ -210,21 +225,29 @@ class Predictions(PublicNames):
         For models, benchmarks and methods, axes are names, or map each new
         name to the old one.
         """
-        new = [dict(axis if isinstance(axis, Mapping) else zip(axis, axis))
-               for axis in axes]  # yapf: disable
-        own = self.models, self.benchmarks, self.methods
-        index = [places(axis.values(), names) for axis, names in zip(new, own)]
-        parts: dict[str, Any] = dict(
-            zip(('models', 'benchmarks', 'methods'), map(tuple, new)))
+        parts: dict[str, Any] = {}
+        old_names: list[dict[str, str]] = []
+        index = []
+        for name, axis in zip(_AXES, axes):
+            if not isinstance(axis, Mapping):
+                axis = dict(zip(axis, axis))
+            parts[name] = tuple(axis)
+            old_names.append(dict(axis))
+            index.append(places(axis.values(), getattr(self, name)))
         for part, empty in {**_CUBES, OBSERVED: np.nan}.items():
             cube = getattr(self, part)
+            # Names that this table does not have are at the place -1.
             padded = np.pad(cube, [(0, 1)] * cube.ndim, constant_values=empty)
             parts[part] = padded[np.ix_(*index[:cube.ndim])]
-        new[2][OBSERVED] = OBSERVED
-        cells: Any = zip(
-            product(*new), product(*(axis.values() for axis in new)))
-        missing = {cell: self.missing[old] for cell, old in cells
-                   if old in self.missing}  # yapf: disable
+        of_models, of_benchmarks, of_methods = old_names
+        of_methods[OBSERVED] = OBSERVED
+        missing: dict[Cell, Missing] = {}
+        for cell in product(of_models, of_benchmarks, of_methods):
+            model, benchmark, method = cell
+            old = (of_models[model], of_benchmarks[benchmark],
+                   of_methods[method])
+            if old in self.missing:
+                missing[cell] = self.missing[old]
         return replace(self, missing=missing, **parts)
 
     def with_observed(self, accuracies: AccuracyTable) -> 'Predictions':
@@ -242,12 +265,13 @@ class Predictions(PublicNames):
         to those in this table. An `InputError` for unknown names.
         """
         axes = []
-        for axis, names in (('models', models), ('benchmarks', benchmarks),
-                            ('methods', methods)):
-            names = getattr(self, axis) if names is None else names
+        for axis, names in zip(_AXES, (models, benchmarks, methods)):
+            if names is None:
+                names = getattr(self, axis)
             own = [*names.values()] if isinstance(names, Mapping) else names
             check_unique(axis, own)
-            for name in sorted({*own} - {*getattr(self, axis)}):
+            unknown = set(own) - set(getattr(self, axis))
+            for name in sorted(unknown):
                 self._place(axis, name)
             axes.append(names)
         return self._arranged(*axes)
@@ -268,13 +292,16 @@ class Predictions(PublicNames):
             (model, benchmark, method), Missing('no prediction'))
 
     def _cell(self, place: tuple[int, ...]) -> Optional[Prediction]:
-        parts = {part: getattr(self, part)[place].item() for part in _CUBES}
-        if np.isnan(parts['values']):
+        parts: dict[str, Any] = {}
+        for part in _CUBES:
+            parts[part] = getattr(self, part)[place].item()
+        value = parts.pop('values')
+        if np.isnan(value):
             return None
         del parts['more_noise']
         if np.isnan(parts['expected_error']):
             parts['expected_error'] = None
-        return Prediction(parts.pop('values'), level=self.level, **parts)
+        return Prediction(value, level=self.level, **parts)
 
     def cells(self, benchmark: str, method: Optional[str] = None) -> list[str]:
         """Return predictions of all models as texts, explained by `legend`.
@@ -285,11 +312,12 @@ class Predictions(PublicNames):
         b = self._place('benchmarks', benchmark)
         p = 0 if method is None else self._place('methods', method)
         chance = self.chance.get(benchmark, 0.0)
-        return [
-            predicted_cell(self.values[m, b, p], self.low[m, b, p],
-                           self.high[m, b, p], chance, marks)
-            for m, marks in enumerate(self.marks(benchmark, method))
-        ]
+        found = []
+        for m, marks in enumerate(self.marks(benchmark, method)):
+            cell = predicted_cell(self.values[m, b, p], self.low[m, b, p],
+                                  self.high[m, b, p], chance, marks)
+            found.append(cell)
+        return found
 
     def marks(self, benchmark: str, method: Optional[str] = None) -> list[str]:
         """Return the marks of all models, such as '*' or '>+'.
@@ -307,8 +335,8 @@ class Predictions(PublicNames):
     @property
     def not_yet(self) -> tuple[str, ...]:
         """Benchmarks that are not predictable yet by the first method."""
-        return tuple(name for b, name in enumerate(self.benchmarks)
-                     if self.at_chance[:, b, :1].any())
+        at_chance = self.at_chance[:, :, :1].any(axis=(0, 2))
+        return tuple(self.benchmarks[b] for b in np.flatnonzero(at_chance))
 
     def uninformative(self, method: str) -> NDArray[np.bool_]:
         """Return True for cells with the interval `ANY`, `(M, B)`."""
@@ -344,9 +372,9 @@ class Predictions(PublicNames):
         return bool(np.isfinite(self.observed).any())
 
     def difference(self, method: str) -> NDArray[np.float64]:
-        """Return predicted minus observed, `(M, B)`; NaN if missing."""
-        predicted = self.values[:, :, self._place('methods', method)]
-        return predicted - self.observed
+        """Return predicted minus observed accuracies, `(M, B)`, or NaN."""
+        return self.values[:, :,
+                           self._place('methods', method)] - self.observed
 
     def held_out(self, method: str) -> NDArray[np.bool_]:
         """Return True for predictions that are held out, `(M, B)`."""
@@ -368,8 +396,9 @@ class Predictions(PublicNames):
         p = self._place('methods', method)
         values = self.values[:, :, p]
         low, high = self.low[:, :, p], self.high[:, :, p]
-        noise = ndtri((1 + self.level) / 2) * np.sqrt(
-            self.more_noise[:, :, p] * item_variance(values))
+        quantile = ndtri((1 + self.level) / 2)
+        variance = self.more_noise[:, :, p] * item_variance(values)
+        noise = quantile * np.sqrt(variance)
         wide_low = np.maximum(values - np.hypot(values - low, noise), 0)
         wide_high = np.minimum(values + np.hypot(high - values, noise), 1)
         # Where all items were run, the ends stay as they are.
@@ -397,15 +426,18 @@ class Predictions(PublicNames):
             observed = self.observed[place[:2]].item()
             found = self._cell(place)
             parts = vars(found) if found else nothing
-            reasons = [self.missing.get((model, benchmark, column))
-                       for column in (OBSERVED, method)]  # yapf: disable
-            yield {
-                'model': model, 'benchmark': benchmark, 'method': method,
-                OBSERVED: None if np.isnan(observed) else observed,
-                'predicted': parts['value'],
-                **{part: parts[part] for part in parts_shown},
-                'missing': '; '.join(part.reason for part in reasons if part)
-            }  # yapf: disable
+            record: dict[str, Any] = dict(
+                model=model, benchmark=benchmark, method=method)
+            record[OBSERVED] = None if np.isnan(observed) else observed
+            record['predicted'] = parts['value']
+            for part in parts_shown:
+                record[part] = parts[part]
+            reasons = []
+            for column in (OBSERVED, method):
+                if missing := self.missing.get((model, benchmark, column)):
+                    reasons.append(missing.reason)
+            record['missing'] = '; '.join(reasons)
+            yield record
 
     def to_dict(self) -> dict[str, Any]:
         """Return the level and all records as plain values for JSON."""
@@ -429,16 +461,24 @@ class Predictions(PublicNames):
 def _joined(tables: Sequence[Predictions], axis: int,
             **names: Any) -> Predictions:
     """Tables joined along an axis; other parts are given, or the first's."""
-    cubes = {
-        part: np.concatenate([getattr(table, part) for table in tables], axis)
-        for part in _CUBES
-    }
-    outside = chain.from_iterable(table.outside_means for table in tables)
+    cubes = {}
+    for part in _CUBES:
+        arrays = [getattr(table, part) for table in tables]
+        cubes[part] = np.concatenate(arrays, axis)
+    missing: dict[Cell, Missing] = {}
+    chance: dict[str, float] = {}
+    # Of several entries for one key, that of the first table counts.
+    for table in reversed(tables):
+        missing |= table.missing
+        chance |= table.chance
+    outside_means: dict[str, None] = {}
+    for table in tables:
+        outside_means |= dict.fromkeys(table.outside_means)
     return replace(
         tables[0],
-        missing={**ChainMap(*(dict(table.missing) for table in tables))},
-        chance={**ChainMap(*(dict(table.chance) for table in tables))},
-        outside_means=tuple(dict.fromkeys(outside)),
+        missing=missing,
+        chance=chance,
+        outside_means=tuple(outside_means),
         **cubes,
         **names)
 
@@ -460,7 +500,7 @@ class Outlier:
 
 
 def outliers(predictions: Predictions) -> list[Outlier]:
-    """Return accuracies outside of their intervals, the farthest first.
+    """Return observed accuracies outside of intervals, the farthest first.
 
     The intervals are those of `Predictions.judged`. Predictions are those of
     the first method; training models are left out.
@@ -474,11 +514,12 @@ def outliers(predictions: Predictions) -> list[Outlier]:
     with np.errstate(divide='ignore', invalid='ignore'):
         # Without a difference and a width, it is no number.
         distance = gap / half
-    columns = table.observed, values, low, high, distance
-    found = [
-        Outlier(table.models[m], table.benchmarks[b],
-                *(float(column[m, b]) for column in columns))
-        for m, b in np.argwhere(
-            table.held_out(method) & (np.abs(distance) > 1))
-    ]
+    outside = table.held_out(method) & (np.abs(distance) > 1)
+    # (M, B, 5), in the order of the numbers of an `Outlier`.
+    numbers = np.stack([table.observed, values, low, high, distance], axis=2)
+    found = []
+    for m, b in np.argwhere(outside):
+        found.append(
+            Outlier(table.models[m], table.benchmarks[b],
+                    *numbers[m, b].tolist()))
     return sorted(found, key=lambda outlier: -abs(outlier.distance))

@@ -1,7 +1,13 @@
-"""Predicts accuracies of models from their losses."""
+"""Predicts accuracies of models from their losses.
+
+A `Predictor` holds the model of accuracies and the data that it was fitted to.
+It turns losses of any kind (columns, target tokens, dumps) into feature
+columns, `(M, K)`, and these into predictions. It also says how much each
+column or token counts.
+"""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Optional, Union
 
 import numpy as np
 import scipy
@@ -73,11 +79,11 @@ class Units:
 
     def losses(self, values: NDArray, benchmarks: Sequence[str]) -> UnitLosses:
         """Return the losses of feature columns `(M, K)` by kind."""
-        answers = {
-            b: values[:, self.answers[name]]
-            for b, name in enumerate(benchmarks) if name in self.answers
-        }
-        return UnitLosses(values[:, self.columns], self.sources, answers)
+        answers = {}
+        for b, name in enumerate(benchmarks):
+            if name in self.answers:
+                answers[b] = values[:, self.answers[name]]
+        return UnitLosses(values, self.columns, self.sources, answers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,11 +199,11 @@ class Predictor(PublicNames):
 
         Errors are in expected deviations. These models count less in the fit.
         """
-        sizes = self.model.model_errors
-        return {
-            self.fit_models[m]: float(sizes[m])
-            for m in np.flatnonzero(self.model.outliers)
-        }
+        errors = self.model.model_errors
+        found = {}
+        for m in np.flatnonzero(self.model.outliers):
+            found[self.fit_models[m]] = float(errors[m])
+        return found
 
     def benchmark(self, name: str) -> BenchmarkFit:
         """Return the summary of one benchmark's fit, or an `InputError`."""
@@ -221,11 +227,10 @@ class Predictor(PublicNames):
         `infos` describe their losses, by model.
         """
         notes = mixed_engines(infos)
-        return replace(
-            self,
-            benchmarks=tuple(
-                replace(part, notes=(*part.notes, *notes))
-                for part in self.benchmarks))
+        benchmarks = []
+        for part in self.benchmarks:
+            benchmarks.append(replace(part, notes=(*part.notes, *notes)))
+        return replace(self, benchmarks=tuple(benchmarks))
 
     # ---- weights
 
@@ -295,13 +300,12 @@ class Predictor(PublicNames):
                              'model', f'a {type(dumps).__name__}',
                              'Give dumps as {name: dump}.')  # yapf: disable
         targets, _ = self._tokens()
+        texts = {}
         for model, dump in dumps.items():
             self.columns.check_texts(dump.info.fingerprint,
                                      f'losses of {model!r}')
-        return targets.table({
-            model: dump.texts
-            for model, dump in dumps.items()
-        })
+            texts[model] = dump.texts
+        return targets.table(texts)
 
     def features(self, losses: Losses) -> FeatureTable:
         """Return the feature columns of models, `(M, K)`.
@@ -356,15 +360,13 @@ class Predictor(PublicNames):
         for model in features.models:
             check_choice('model of families', model, families,
                          'Name the family of every model.')
-        names = [families[model] for model in features.models]
+        of_models = [families[model] for model in features.models]
         if isinstance(self.model, CurveModel):
-            scores = [
-                features.values @ self._score_weights(name)
-                for name in self.names
-            ]
-            return self.model.joint(np.stack(scores, axis=1), names)
-        return self.model.joint(
-            self.fit.units.losses(features.values, self.names), names)
+            weights = [self._score_weights(name) for name in self.names]
+            scores = features.values @ np.stack(weights, axis=1)
+            return self.model.joint(scores, of_models)
+        losses = self.fit.units.losses(features.values, self.names)
+        return self.model.joint(losses, of_models)
 
     def predict(self,
                 losses: Losses,
@@ -423,15 +425,17 @@ class Predictor(PublicNames):
         """
         families = np.array(self.families)
         known = ~np.isnan(self.observed)
-        alone = np.array([len(set(families[rows])) == 1 for rows in known.T])
+        # Benchmarks that models of a single family were run on.
+        alone = np.zeros(len(self.names), bool)
+        for b, rows in enumerate(known.T):
+            alone[b] = len(set(families[rows])) == 1
         joint = self.model.left_out_joint()
         joint = replace(joint, mean=np.where(alone, np.nan, joint.mean))
         table = self.predictions(joint, self.fit_models, level)
-        missing = {
-            (self.fit_models[m], self.names[b], PREDICTED):
-            NO_OTHER_FAMILY if known[m, b] else NOT_RUN
-            for m, b in np.argwhere(np.isnan(table.values[:, :, 0]))
-        }
+        missing = {}
+        for m, b in np.argwhere(np.isnan(table.values[:, :, 0])):
+            cell = self.fit_models[m], self.names[b], PREDICTED
+            missing[cell] = NO_OTHER_FAMILY if known[m, b] else NOT_RUN
         return replace(table, in_sample=np.array(False), missing=missing)
 
     def predictions(self, joint: Joint, models: Sequence[str],
@@ -445,32 +449,31 @@ class Predictor(PublicNames):
         # convention.
         far = 1.5
         low, high = joint.intervals(level)
-        shape = joint.mean.shape
         is_far = np.sqrt(joint.variance) > far * self.model.usual_deviations
-        cubes: dict[str, Any] = dict(
-            values=joint.accuracies,
-            low=low,
-            high=high,
-            extrapolated=is_far,
-            in_sample=np.stack(
-                [np.isin(models, part.fit_models) for part in self.benchmarks],
-                axis=1),
-            at_chance=np.broadcast_to(
-                [part.at_chance for part in self.benchmarks], shape),
-            expected_error=joint.expected_errors)
+        in_sample, at_chance = np.zeros((2, *joint.mean.shape), bool)
+        chance: dict[str, float] = {}
+        outside_means = []
+        for b, part in enumerate(self.benchmarks):
+            in_sample[:, b] = np.isin(models, part.fit_models)
+            at_chance[:, b] = part.at_chance
+            chance[part.benchmark] = part.chance
+            if not part.main:
+                outside_means.append(part.benchmark)
+        # The last axis is that of the methods, of which there is one.
         return Predictions(
             tuple(models),
             self.names, (PREDICTED, ),
+            values=joint.accuracies[:, :, None],
+            low=low[:, :, None],
+            high=high[:, :, None],
+            extrapolated=is_far[:, :, None],
+            in_sample=in_sample[:, :, None],
+            at_chance=at_chance[:, :, None],
+            expected_error=joint.expected_errors[:, :, None],
             observed=np.array(np.nan),
             level=level,
-            chance={part.benchmark: part.chance
-                    for part in self.benchmarks},
-            outside_means=tuple(part.benchmark for part in self.benchmarks
-                                if not part.main),
-            **{
-                name: cube[:, :, None]
-                for name, cube in cubes.items()
-            })
+            chance=chance,
+            outside_means=tuple(outside_means))
 
     def check_tokens(self, where: str = 'predictor') -> None:
         """Raise an `InputError` if the predictor was fitted to tables.

@@ -94,8 +94,10 @@ class Curve:
     @classmethod
     def stack(cls, curves: Sequence['Curve']) -> 'Curve':
         """Stack curves of one shape along a new leading axis."""
-        return cls(*(np.stack([getattr(curve, part.name) for curve in curves])
-                     for part in fields(cls)))
+        return cls(
+            alpha=np.stack([curve.alpha for curve in curves]),
+            beta=np.stack([curve.beta for curve in curves]),
+            floor=np.stack([curve.floor for curve in curves]))
 
     @classmethod
     def constant(cls, accuracy: ArrayLike) -> 'Curve':
@@ -144,16 +146,18 @@ class Regressions:
         target = scipy.special.logit(np.clip(share, .02, .98))[places]
         z = self.design[..., 1]
         n = self.masks.sum(axis=1, keepdims=True)
-        dz = z - _weighted_sums(self.masks, z[..., None]) / n
-        dt = target - np.sum(self.masks * target, axis=1, keepdims=True) / n
+        z_mean = _weighted_sums(self.masks, z[..., None]) / n
+        target_sum = np.sum(self.masks * target, axis=1, keepdims=True)
+        target_mean = target_sum / n
+        dz, dt = z - z_mean, target - target_mean
+        covariance = np.sum(self.masks * dz * dt, axis=1)
+        variance = np.sum(self.masks * dz**2, axis=1)
         # Flat where z does not vary among the rows that count.
         rounding = 1e-20 * np.sum(self.masks * z**2, axis=1)
         rounding += np.finfo(float).tiny
-        slope = np.sum(
-            self.masks * dz * dt, axis=1) / np.maximum(
-                np.sum(self.masks * dz**2, axis=1), rounding)
+        slope = covariance / np.maximum(variance, rounding)
         theta = np.zeros((len(self.masks), self.design.shape[-1]))
-        theta[:, 0] = ((target - dt) - slope[:, None] * (z - dz))[:, 0]
+        theta[:, 0] = target_mean[:, 0] - slope * z_mean[:, 0]
         theta[:, 1] = slope
         return theta
 
@@ -257,10 +261,12 @@ def fit_curve(
     """
     centre = score.mean()
     spread = max(score.std(), np.finfo(float).tiny)
-    design = np.stack([np.ones_like(score), (score - centre) / spread], axis=1)
+    standardised = (score - centre) / spread
+    design = np.stack([np.ones_like(score), standardised], axis=1)
     n_starts = 1 if guess is None else 2
-    regressions = Regressions(design, accuracy, np.ones(
-        (n_starts, len(score))), np.full(n_starts, floor))
+    all_count = np.ones((n_starts, len(score)))
+    regressions = Regressions(design, accuracy, all_count,
+                              np.full(n_starts, floor))
     starts = regressions.start()
     starts[1:] = guess
     # So tight that gradients taken at the solution are exact.
@@ -269,5 +275,5 @@ def fit_curve(
     line = lines[squares.sum(axis=1).argmin()]
     # A flat optimum has its half-way point infinitely far away.
     slope = line[1] or -1e-12
-    return Curve(slope / spread, centre - line[0] * spread / slope,
-                 np.array(floor)), line
+    half_way = centre - line[0] * spread / slope
+    return Curve(slope / spread, half_way, np.array(floor)), line

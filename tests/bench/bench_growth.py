@@ -7,9 +7,12 @@ and five special ones, noise in every loss and every accuracy. With `--tables`,
 they are also read from losses.csv or losses.safetensors, scores.csv,
 models.csv and benchmarks.csv of folders, and the models of their train and
 validation splits are fitted to. A row is a fit of the model of accuracies to
-all benchmarks. Memory is what it adds to the process at its peak.
+all benchmarks. Memory is what it adds to the process at its peak. Each fit has
+a process of its own, as what earlier ones leave behind changes its memory; a
+small fit comes first, so that imports do not count.
 """
 import itertools
+import multiprocessing
 from pathlib import Path
 
 import numpy as np
@@ -70,22 +73,25 @@ def main():
     args = parser.parse_args()
     header = ['models', 'units', 'benchmarks', 'CPU s', 'MB']
     print(row(header), row('---:' for _ in header), sep='\n')
-    for n_models, n_units in itertools.product(args.models, args.units):
-        fit(*made_up(n_models, n_units, args.benchmarks))
-    for folder in args.tables:
-        fit(*read(folder))
+    spawn = multiprocessing.get_context('spawn')
+    with spawn.Pool(1, maxtasksperchild=1) as pool:
+        for n_models, n_units in itertools.product(args.models, args.units):
+            sizes = n_models, n_units, args.benchmarks
+            print(pool.apply(fit, (made_up, *sizes)), flush=True)
+        for folder in args.tables:
+            print(pool.apply(fit, (read, folder)), flush=True)
 
 
-def fit(features, accuracies, families):
-    """Print the row of one fit."""
+def fit(make, *arguments):
+    """The row of one fit to the tables that `make` returns."""
+    fit_predictor(*made_up(24, 10, 2))
+    features, accuracies, families = make(*arguments)
     _, seconds, memory = measure(fit_predictor, features, accuracies, families)
-    print(
-        row([
-            len(families),
-            len(features.columns.units),
-            len(accuracies.benchmarks), f'{seconds:.1f}', f'{memory:.0f}'
-        ]),
-        flush=True)
+    return row([
+        len(families),
+        len(features.columns.units),
+        len(accuracies.benchmarks), f'{seconds:.1f}', f'{memory:.0f}'
+    ])
 
 
 def row(cells):

@@ -6,7 +6,8 @@ import pytest
 
 from csv_plugin.core.kernels import (PARTS, AnswerScale, Scale, UnitLosses,
                                      covariances, families_by_number,
-                                     noise_of_units, variances, wiener)
+                                     noise_of_units, shared_parts, variances,
+                                     wiener)
 from csv_plugin.core.settings import Settings
 from tests.core.worlds import FAMILIES, KINDS, N_MODELS, N_UNITS, plain
 
@@ -29,7 +30,7 @@ def test_families_are_numbered_in_their_order():
 def test_units_of_losses_change_nothing(kind, logarithms):
     losses = KINDS[kind]()
     first = placed(losses, logarithms)
-    second = placed(replace(losses, units=3.7 * losses.units), logarithms)
+    second = placed(replace(losses, table=3.7 * losses.table), logarithms)
     np.testing.assert_array_equal(first.means, second.means)
     np.testing.assert_array_equal(first.units, second.units)
 
@@ -38,7 +39,7 @@ def test_units_of_losses_change_nothing(kind, logarithms):
 def test_better_models_have_lower_mean_losses(logarithms):
     losses = plain()
     scale = Scale(losses, logarithms, SETTINGS)
-    better = scale(replace(losses, units=.8 * losses.units), NUMBERS)
+    better = scale(replace(losses, table=.8 * losses.table), NUMBERS)
     assert (better.means < scale(losses, NUMBERS).means).all()
 
 
@@ -46,11 +47,11 @@ def test_better_models_have_lower_mean_losses(logarithms):
 def test_a_broken_model_does_not_set_the_scale(logarithms):
     """However far off it is, others are as far apart, or half as far."""
     losses = plain()
-    broken = losses.units.copy()
+    broken = losses.table.copy()
     usual = np.ptp(placed(losses, logarithms).means[:, 0])
     for loss in (1e2, 1e4):
         broken[0] = loss
-        found = placed(replace(losses, units=broken), logarithms)
+        found = placed(replace(losses, table=broken), logarithms)
         assert .4 < np.ptp(found.means[1:, 0]) / usual < 1.1
         assert found.means[0, 0] > SETTINGS.sound
 
@@ -99,7 +100,8 @@ def test_variances_are_diagonals_of_covariances(kind):
         [place.means[:, 0],
          place.means.mean(axis=1), place.means[:, -1]])
     worst = means.max(axis=1) - .5
-    whole = covariances(place, means, worst, .1)
+    shared = dict(shared_parts(place, place, .1, True))
+    whole = covariances(place, means, worst, shared)
     single = variances(place, means, worst, .1)
     assert [*single] == [*PARTS]
     for part, expected in zip(whole, single.values()):
@@ -139,7 +141,7 @@ def test_units_that_most_models_know_by_heart(logarithms, n_zero):
     """Their losses are 0."""
     units = plain().units.copy()
     units[:n_zero, 2] = 0
-    losses = replace(plain(), units=units)
+    losses = replace(plain(), table=units)
     scale = Scale(losses, logarithms, SETTINGS)
     place = scale(losses, NUMBERS)
     assert np.isfinite(place.means).all() and np.isfinite(place.units).all()

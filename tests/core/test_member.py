@@ -61,7 +61,7 @@ def moved(losses, standardised, factor, b=None):
     if b is None:
         units = losses.units.copy()
         units[0, standardised] *= factor
-        return replace(losses, units=units)
+        return replace(losses, table=units)
     part = losses.answers[b].copy()
     part[0, standardised] *= factor
     return replace(losses, answers={**losses.answers, b: part})
@@ -169,7 +169,7 @@ def test_one_column_is_followed():
     one = UnitLosses.of(KINDS['plain']().units[:, :1])
     member = fit(one)
     np.testing.assert_array_equal(member.posterior.shares, np.ones((1, 3)))
-    better = replace(one, units=.9 * one.units)
+    better = replace(one, table=.9 * one.table)
     found = [
         member.exponents(member.scale(losses, np.arange(50, 50 + N_MODELS)))
         for losses in (one, better)

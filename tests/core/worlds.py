@@ -1,6 +1,7 @@
 """Synthetic worlds: models of a few families, whose skill moves all losses."""
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -52,7 +53,7 @@ def plain() -> UnitLosses:
 @cache
 def with_sources() -> UnitLosses:
     """The same units, of two sources."""
-    return UnitLosses(plain().units, np.repeat(['web', 'books'], 4), {})
+    return replace(plain(), sources=np.repeat(['web', 'books'], 4))
 
 
 @cache
@@ -64,7 +65,7 @@ def with_answers() -> UnitLosses:
         skill = observed().accuracies[:, [b]]
         noise = rng.normal(0, .2, (N_MODELS, N_TOKENS - b))
         answers[b] = np.exp(1 - 6 * skill + noise)
-    return UnitLosses(plain().units, np.full(N_UNITS, ''), answers)
+    return replace(plain(), answers=answers)
 
 
 KINDS: dict[str, Callable[[], UnitLosses]] = {

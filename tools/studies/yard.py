@@ -116,7 +116,8 @@ class Models:
             for place, b in enumerate(benchmarks)
             if self.answers and self.answers[b].shape[1]
         }
-        return UnitLosses(self.losses, self.sources, answers)
+        columns = np.arange(self.losses.shape[1])
+        return UnitLosses(self.losses, columns, self.sources, answers)
 
 
 class Forecast(NamedTuple):
