@@ -351,8 +351,8 @@ def test_a_second_call_into_a_folder_is_refused(tmp_path, capsys):
     with sole_writer(tmp_path / 'out'):
         with pytest.raises(Refused):
             fit(tmp_path, 0)
-        for words in (['demo', '--copy-configs'], ['watch', 'x', '--texts', 't',
-                                    '--predictor', 'p']):  # yapf: disable
+        watched = 'watch x --texts t --predictor p'.split()
+        for words in (['demo', '--copy-configs'], watched):
             with pytest.raises(Refused):
                 call(*words, '--out', tmp_path / 'out')
         for said in capsys.readouterr().err.splitlines():
