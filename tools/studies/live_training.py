@@ -28,10 +28,10 @@ from csv_plugin.extras.pictures import save, trajectory_picture
 from csv_plugin.io.model_paths import checkpoint_folders
 from csv_plugin.io.tables import write_csv
 from csv_plugin.lm.engines.token_losses import token_losses
-from tools.studies.zoo import corpus
-from tools.studies.zoo.recipes import TrainingRecipe, recipe_of
-from tools.studies.zoo.zoo_files import tokenizer_folder
-from tools.studies.zoo.zoo_training import new_model
+from tools.demo_maker import corpus
+from tools.demo_maker.recipes import TrainingRecipe, recipe_of
+from tools.demo_maker.files import tokenizer_folder
+from tools.demo_maker.training import new_model
 
 MODEL = 'd-s'
 #: Readings in the training, and for how many of them one exam.

@@ -39,10 +39,10 @@ from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.dumping import dump_losses
 from tools.studies.options import parser_of
-from tools.studies.zoo import corpus
-from tools.studies.zoo.recipes import SIZES, TrainingRecipe, series_named
-from tools.studies.zoo.zoo_files import tokenizer_folder
-from tools.studies.zoo.zoo_training import (make_tokenizer, new_model,
+from tools.demo_maker import corpus
+from tools.demo_maker.recipes import SIZES, TrainingRecipe, series_named
+from tools.demo_maker.files import tokenizer_folder
+from tools.demo_maker.training import (make_tokenizer, new_model,
                                             training_steps, use_one_core)
 
 SERIES, SIZE = 'd', 's'

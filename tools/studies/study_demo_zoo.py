@@ -35,7 +35,7 @@ from csv_plugin.demo import shipped
 from csv_plugin.io.predictors import load_predictor
 from tools.studies.options import parser_of
 from tools.studies.resampling import error_ratio
-from tools.studies.zoo.building import LABELLED
+from tools.demo_maker.building import LABELLED
 from tools.studies.zoo_study import BASELINE, LABEL, ZooStudy, reported
 
 

@@ -30,13 +30,13 @@ from csv_plugin.demo import shipped
 from csv_plugin.io.files import write_text
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import read_run_dump
-from tools.studies import world
+from tools.demo_maker import world
 from tools.studies.options import add_jobs, parser_of
 from tools.studies.resampling import error_ratio
-from tools.studies.zoo import building
-from tools.studies.zoo.recipes import (CHECKPOINTS, SIZES, Series,
+from tools.demo_maker import building
+from tools.demo_maker.recipes import (CHECKPOINTS, SIZES, Series,
                                        TrainingRecipe, fresh_series)
-from tools.studies.zoo.zoo_training import train_models
+from tools.demo_maker.training import train_models
 from tools.studies.zoo_study import BASELINE, OURS, reported
 
 _CONFIG = """\

@@ -44,8 +44,8 @@ from csv_plugin.triage.checkpoints import (Checkpoint, describe_checkpoints,
 from csv_plugin.triage.judging import judge
 from tools.studies.options import parser_of, tables_in
 from tools.studies.resampling import mean_with_interval
-from tools.studies.zoo.building import UNSEEN_FAMILIES
-from tools.studies.zoo.recipes import MODELS, recipe_of
+from tools.demo_maker.building import UNSEEN_FAMILIES
+from tools.demo_maker.recipes import MODELS, recipe_of
 
 FORECAST, KNOWN = 'forecast', 'forecast, with the scores so far'
 OBSERVED, GAIN, NOW = ('score observed now',

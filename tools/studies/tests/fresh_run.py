@@ -3,7 +3,7 @@ import json
 
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.runs.run_dumps import dataset_abbr
-from tools.studies.zoo.recipes import CHECKPOINTS
+from tools.demo_maker.recipes import CHECKPOINTS
 
 NAMES = tuple(f'd-xs@{percent}' for percent in CHECKPOINTS)
 

@@ -12,7 +12,7 @@ from tests.io import dump_files
 from tests.scripts import printed
 from tests.triage.test_sizes import accuracy_of, world
 from tools.studies import describe_texts
-from tools.studies.zoo.zoo_files import tokenizer_folder
+from tools.demo_maker.files import tokenizer_folder
 
 pytestmark = pytest.mark.slow
 

@@ -3,7 +3,7 @@ import numpy as np
 
 from tests.runs import dump, model_losses, train
 from tools.studies import seeds_study as study
-from tools.studies.zoo.recipes import TrainingRecipe
+from tools.demo_maker.recipes import TrainingRecipe
 
 
 def test_runs_are_told_apart_with_the_noise_of_others_or_not():

@@ -10,9 +10,9 @@ from csv_plugin.demo import shipped
 from csv_plugin.io.collection import read_collection
 from csv_plugin.io.predictors import load_predictor
 from tools.studies import study_fresh_series as script
-from tools.studies import world
+from tools.demo_maker import world
 from tools.studies.tests.fresh_run import NAMES, write_run
-from tools.studies.zoo.recipes import fresh_series
+from tools.demo_maker.recipes import fresh_series
 
 
 @pytest.fixture(scope='module')

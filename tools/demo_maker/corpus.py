@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
-from tools.studies import world
-from tools.studies.zoo.recipes import CONTEXT, Series
+from tools.demo_maker import world
+from tools.demo_maker.recipes import CONTEXT, Series
 
 #: Fills the places of a batch that hold no token; torch's losses ignore it.
 NO_TOKEN = -100

@@ -1,4 +1,5 @@
 """Corpora and the training loop, on very few tokens."""
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -6,11 +7,9 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from tools.studies import world
-from tools.studies.zoo import zoo_training
-from tools.studies.zoo.recipes import (CHECKPOINTS, CONTEXT, TrainingRecipe,
-                                       fresh_series, recipe_of)
-from tools.studies.zoo.zoo_files import checkpoint_folder, tokenizer_folder
+from tools.demo_maker import training
+from tools.demo_maker.files import checkpoint_folder, tokenizer_folder
+from tools.demo_maker.recipes import CHECKPOINTS, CONTEXT, TrainingRecipe
 
 torch.set_num_threads(1)
 RECIPE = TrainingRecipe(
@@ -26,8 +25,8 @@ RECIPE = TrainingRecipe(
 def zoo(tmp_path_factory):
     """A tokenizer and one trained model, and its record."""
     folder = tmp_path_factory.mktemp('zoo')
-    zoo_training.make_tokenizer(folder, 'a', RECIPE)
-    return folder, zoo_training.train_model(folder, 'a-xs', RECIPE)
+    training.make_tokenizer(folder, 'a', RECIPE)
+    return folder, training.train_model(folder, 'a-xs', RECIPE)
 
 
 def tokenizer_in(folder):
@@ -39,19 +38,6 @@ def weights(folder, model='a-xs', percent=100):
         checkpoint_folder(folder, model, percent) / 'model.safetensors')
 
 
-def test_fresh_series_are_drawn_by_their_number():
-    assert fresh_series(7) == fresh_series(7) == recipe_of('z7-s')[0]
-    drawn = [fresh_series(number) for number in range(30)]
-    assert len({str(series.mixture) for series in drawn}) == 30
-    assert {series.tokenizer.kind
-            for series in drawn} == {'byte-level', 'byte-fallback'}
-    for series in drawn:
-        amounts = list(series.mixture.values())
-        assert max(amounts) <= 6 * min(amounts) + .1
-        assert tuple(series.mixture) == world.KINDS
-
-
-@pytest.mark.slow
 def test_checkpoints_load_in_transformers(zoo):
     folder, record = zoo
     assert {int(p.name)
@@ -64,7 +50,7 @@ def test_checkpoints_load_in_transformers(zoo):
         llama = AutoModelForCausalLM.from_pretrained(
             path, torch_dtype=torch.float32)
         assert llama.lm_head.weight is llama.model.embed_tokens.weight
-        loss = zoo_training.validation_loss(llama, tokenizer_in(folder))
+        loss = training.validation_loss(llama, tokenizer_in(folder))
         assert loss == pytest.approx(
             record['validation_loss'][percent], rel=2e-3)
     assert llama.config.max_position_embeddings == CONTEXT
@@ -74,13 +60,23 @@ def test_checkpoints_load_in_transformers(zoo):
         assert getattr(llama.config, f'{name}_token_id') == token_id
 
 
-@pytest.mark.slow
 def test_same_seed_same_weights(zoo, tmp_path):
     for seed, is_same in ((0, True), (1, False)):
         recipe = replace(RECIPE, seed=seed)
         folder = tmp_path / str(seed)
-        zoo_training.make_tokenizer(folder, 'a', RECIPE)
-        zoo_training.train_model(folder, 'a-xs', recipe)
+        training.make_tokenizer(folder, 'a', RECIPE)
+        training.train_model(folder, 'a-xs', recipe)
         assert is_same == all(
             torch.equal(weights(zoo[0])[name], tensor)
             for name, tensor in weights(folder).items())
+
+
+def test_an_interrupted_training_begins_again(tmp_path):
+    """Models that are complete are kept."""
+    training.train_models(tmp_path, ['a-xs'], RECIPE)
+    shutil.rmtree(checkpoint_folder(tmp_path, 'a-xs', 100))
+    training.train_models(tmp_path, ['a-s'], RECIPE)
+    kept = checkpoint_folder(tmp_path, 'a-s', 100).stat().st_mtime_ns
+    training.train_models(tmp_path, ['a-xs', 'a-s'], RECIPE)
+    assert weights(tmp_path)
+    assert checkpoint_folder(tmp_path, 'a-s', 100).stat().st_mtime_ns == kept

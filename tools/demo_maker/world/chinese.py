@@ -1,9 +1,9 @@
 """The census of the lanes behind the quay, written in Chinese."""
-from tools.studies.world.items import Kind
-from tools.studies.world.people import Attribute, Register, full_names
-from tools.studies.world.places import (CHINESE_ANIMALS, CHINESE_GIVEN,
-                                        CHINESE_SURNAMES, CHINESE_TRADES,
-                                        LANES)
+from tools.demo_maker.world.items import Kind
+from tools.demo_maker.world.people import Attribute, Register, full_names
+from tools.demo_maker.world.places import (CHINESE_ANIMALS, CHINESE_GIVEN,
+                                           CHINESE_SURNAMES, CHINESE_TRADES,
+                                           LANES)
 
 _ATTRIBUTES = (
     Attribute('home', LANES, '问：{name}住在哪里？\n答：',

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from random import Random
 
-from tools.studies.world.items import Item, Kind, split_of
+from tools.demo_maker.world.items import Item, Kind, split_of
 
 FRIENDS = ('Ada', 'Leo', 'Mira', 'Ned', 'Ruth', 'Tom')
 COLOURS = ('red', 'blue', 'green')

@@ -1,8 +1,8 @@
 """The parish book of the valley: its people's homes, trades and animals."""
-from tools.studies.world.items import Kind
-from tools.studies.world.people import Attribute, Register, full_names
-from tools.studies.world.places import (ANIMALS, MEN, SURNAMES, TRADES,
-                                        VILLAGES, WOMEN)
+from tools.demo_maker.world.items import Kind
+from tools.demo_maker.world.people import Attribute, Register, full_names
+from tools.demo_maker.world.places import (ANIMALS, MEN, SURNAMES, TRADES,
+                                           VILLAGES, WOMEN)
 
 _ATTRIBUTES = (
     Attribute('home', VILLAGES, 'Question: Where does {name} live?\nAnswer:',

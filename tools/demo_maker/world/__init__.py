@@ -32,7 +32,8 @@ Answer: Ada red, Ned blue, Tom green.
 >>> exam('swaps')[5].label
 'Ada red, Ned blue, Tom green'
 """
-from tools.studies.world.books import KINDS, documents, exam, validation_texts
-from tools.studies.world.items import N_ITEMS, Item
+from tools.demo_maker.world.books import (KINDS, documents, exam,
+                                          validation_texts)
+from tools.demo_maker.world.items import N_ITEMS, Item
 
 __all__ = ['KINDS', 'N_ITEMS', 'Item', 'documents', 'exam', 'validation_texts']

@@ -4,8 +4,8 @@ from random import Random
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
-from tools.studies.world import census, chinese, scenes, sums, swaps
-from tools.studies.world.items import N_ITEMS, Item, Kind
+from tools.demo_maker.world import census, chinese, scenes, sums, swaps
+from tools.demo_maker.world.items import N_ITEMS, Item, Kind
 
 _KINDS = {
     'census': census.KIND,

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
-from tools.studies.world.items import Item, Kind, multiple_choice, split_of
-from tools.studies.world.places import MEN, WOMEN, pronoun
+from tools.demo_maker.world.items import Item, Kind, multiple_choice, split_of
+from tools.demo_maker.world.places import MEN, WOMEN, pronoun
 
 TOOLS = {
     'a needle': 'mended the torn sail',

@@ -1,8 +1,8 @@
 """Sums told as stories, with every step written out and no total above 9."""
 from random import Random
 
-from tools.studies.world.items import Item, Kind, split_of
-from tools.studies.world.places import MEN, WOMEN, pronoun
+from tools.demo_maker.world.items import Item, Kind, split_of
+from tools.demo_maker.world.places import MEN, WOMEN, pronoun
 
 LARGEST = 9
 _THINGS = ('pears', 'shells', 'eggs', 'buns', 'corks', 'hooks', 'plums',

@@ -7,7 +7,7 @@ from tokenizers import (Regex, Tokenizer, decoders, models, pre_tokenizers,
                         processors, trainers)
 from transformers import PreTrainedTokenizerFast
 
-from tools.studies.zoo.recipes import CONTEXT, TokenizerRecipe
+from tools.demo_maker.recipes import CONTEXT, TokenizerRecipe
 
 # Chinese has no spaces: without splits, BPE would learn whole sentences.
 _CJK = Regex(r'[\p{Han}\u3000-\u303f\uff00-\uffef]')

@@ -4,8 +4,8 @@ import json
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from tools.studies.zoo.recipes import CHECKPOINTS, TrainingRecipe
-from tools.studies.zoo.zoo_files import Manifest, checkpoint_folder
+from tools.demo_maker.files import Manifest, checkpoint_folder
+from tools.demo_maker.recipes import CHECKPOINTS, TrainingRecipe
 
 RECIPE = TrainingRecipe(tokens=1000)
 

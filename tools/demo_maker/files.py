@@ -6,8 +6,8 @@ from typing import Any
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import write_text
-from tools.studies.zoo.recipes import (CHECKPOINTS, SERIES, SIZES,
-                                       TrainingRecipe, recipe_of)
+from tools.demo_maker.recipes import (CHECKPOINTS, SERIES, SIZES,
+                                      TrainingRecipe, recipe_of)
 
 
 def tokenizer_folder(zoo: Path, series: str) -> Path:

@@ -1,11 +1,8 @@
 """Recipes of the zoo: tokenizers, mixtures of texts, sizes and training."""
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Optional
-
-import numpy as np
 
 #: Tokens in a window; longer documents are cut.
 CONTEXT = 512
@@ -34,8 +31,7 @@ class Series:
     """Models that share a tokenizer and training texts.
 
     Args:
-        name (str): A letter, with a number behind it for a second seed or a
-            fresh series.
+        name (str): A letter, with a number behind it for a second seed.
         tokenizer (TokenizerRecipe): The tokenizer of its models.
         mixture (Mapping[str, float]): Amount of each kind of writing among
             the training tokens, in any unit.
@@ -159,40 +155,11 @@ MODELS = tuple(f'{series.name}-{size}' for series in SERIES.values()
                for size in series.sizes)
 
 
-def fresh_series(number: int) -> Series:
-    """A series that is not in the zoo, to hold a predictor against.
-
-    Returns:
-        Series: 'z' and the number. Its tokenizer is of either kind, with 512
-        to 2,048 entries; the amounts of any two kinds of writing differ by a
-        factor of 6 at most.
-
-    >>> fresh_series(7).name
-    'z7'
-    """
-    rng = np.random.default_rng([number, 2026])
-    kind = ('byte-level', 'byte-fallback')[rng.integers(2)]
-    tokenizer = TokenizerRecipe(kind, int(rng.choice([512, 768, 1024, 2048])),
-                                bool(rng.integers(2)))
-    amounts = 6**rng.uniform(size=5)
-    return Series(f'z{number}', tokenizer,
-                  _mixture(*(round(float(part), 2) for part in amounts)))
-
-
-def series_named(name: str) -> Series:
-    """The series of a name."""
-    fresh = re.fullmatch('z(0|[1-9][0-9]{0,5})', name)
-    return fresh_series(int(fresh[1])) if fresh else SERIES[name]
-
-
 def recipe_of(model: str) -> tuple[Series, Size]:
     """Series and size of a model.
 
     >>> recipe_of('c-m')[1].width
     64
     """
-    name, _, size = model.partition('-')
-    series = series_named(name)
-    if size not in series.sizes:
-        raise KeyError(model)
-    return series, SIZES[size]
+    series, _, size = model.partition('-')
+    return SERIES[series], SIZES[size]

@@ -9,9 +9,8 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.collection import read_collection
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.io.runs.run_dumps import dataset_abbr
-from tools.studies import world
-from tools.studies.zoo import building
-from tools.studies.zoo.recipes import MODELS, recipe_of
+from tools.demo_maker import building, world
+from tools.demo_maker.recipes import MODELS, recipe_of
 
 TEXTS = TextSet((Text('a', 'one'), ))
 SIZES = dict.fromkeys(MODELS, 50_000)
@@ -40,7 +39,6 @@ def evaluate(run, which, loss, accuracy):
     return run
 
 
-@pytest.mark.slow
 def test_the_last_of_several_runs_counts(tmp_path):
     everything = building.checkpoints()
     runs = [

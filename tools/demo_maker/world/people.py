@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from random import Random
 
-from tools.studies.world.items import Item, multiple_choice
+from tools.demo_maker.world.items import Item, multiple_choice
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
-from tools.studies.world import (KINDS, documents, exam, sums, swaps,
-                                 validation_texts)
-from tools.studies.world.books import different_items
+from tools.demo_maker.world import (KINDS, documents, exam, sums, swaps,
+                                    validation_texts)
+from tools.demo_maker.world.books import different_items
 
 CHOICE, WORKED = KINDS[:3], KINDS[3:]
 

@@ -6,11 +6,10 @@ import torch
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from csv_plugin.lm.tokens.tokenization import tokenize_all
-from tools.studies import world
-from tools.studies.zoo import corpus
-from tools.studies.zoo.recipes import CONTEXT, SERIES, TrainingRecipe
-from tools.studies.zoo.zoo_tokenizers import train_tokenizer
-from tools.studies.zoo.zoo_training import make_tokenizer
+from tools.demo_maker import corpus, world
+from tools.demo_maker.recipes import CONTEXT, SERIES, TrainingRecipe
+from tools.demo_maker.tokenizers import train_tokenizer
+from tools.demo_maker.training import make_tokenizer
 
 torch.set_num_threads(1)
 

@@ -14,12 +14,10 @@ from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.engines.token_losses import token_losses
 from csv_plugin.lm.methods import MEAN_LOSS, ONE_MODEL
-from tools.studies import build_demo, world
-from tools.studies.zoo import building, zoo_training
-from tools.studies.zoo.recipes import TrainingRecipe, recipe_of
-from tools.studies.zoo.zoo_files import checkpoint_folder, tokenizer_folder
-
-pytestmark = pytest.mark.slow
+from tools.demo_maker import building, training, world
+from tools.demo_maker.__main__ import shipped_fit
+from tools.demo_maker.files import checkpoint_folder, tokenizer_folder
+from tools.demo_maker.recipes import TrainingRecipe, recipe_of
 
 #: Largest sizes in bytes, of the whole demonstration and of its models.
 MOST = 25e6
@@ -100,7 +98,7 @@ def assert_same_predictions(predicted, expected):
                                           (MEAN_LOSS, shipped.BASELINE)])
 def test_predictors_are_fits_to_the_collection(collection, method, path):
     assert_same_predictions(
-        build_demo.shipped_fit(collection, method).predict(collection.losses),
+        shipped_fit(collection, method).predict(collection.losses),
         load_predictor(path).predict(collection.losses))
 
 
@@ -124,10 +122,10 @@ def accuracy(folder, tokenizer, kind):
 @pytest.mark.long
 def test_the_smallest_model_can_be_trained_again(tmp_path):
     """Rounding may tell two machines apart, and more so with every step."""
-    zoo_training.use_one_core()
+    training.use_one_core()
     folder = tokenizer_folder(shipped.ZOO, 'd')
     shutil.copytree(folder, tokenizer_folder(tmp_path, 'd'))
-    record = zoo_training.train_model(tmp_path, 'd-xs', TrainingRecipe())
+    record = training.train_model(tmp_path, 'd-xs', TrainingRecipe())
     stored = MANIFEST['models']['d-xs']
     for part in ('seed', 'parameters', 'tokens', 'steps'):
         assert record[part] == stored[part]

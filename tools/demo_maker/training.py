@@ -3,12 +3,10 @@ import copy
 import ctypes
 import functools
 import math
-import multiprocessing
 import platform
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
@@ -26,21 +24,18 @@ from transformers import (AutoTokenizer, LlamaConfig, LlamaForCausalLM,
                           PreTrainedTokenizerBase)
 
 from csv_plugin import __version__
-from tools.studies import world
-from tools.studies.zoo import corpus
-from tools.studies.zoo.recipes import (CHECKPOINTS, CONTEXT, Size,
-                                       TrainingRecipe, recipe_of, series_named)
-from tools.studies.zoo.zoo_files import (Manifest, checkpoint_folder,
-                                         model_folder, tokenizer_folder)
-from tools.studies.zoo.zoo_tokenizers import train_tokenizer
+from tools.demo_maker import corpus, world
+from tools.demo_maker.files import (Manifest, checkpoint_folder, model_folder,
+                                    tokenizer_folder)
+from tools.demo_maker.recipes import (CHECKPOINTS, CONTEXT, SERIES, Size,
+                                      TrainingRecipe, recipe_of)
+from tools.demo_maker.tokenizers import train_tokenizer
 
 # Options of mallopt, from malloc.h.
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
 _HEAD_WIDTH = 16
 # The training loss is a mean over this share of the steps, the last ones.
 _FINAL = .05
-# Arguments of `_train`.
-_Task = tuple[Path, str, TrainingRecipe, int]
 _PACKAGES = ('numpy', 'safetensors', 'tokenizers', 'torch', 'transformers')
 
 
@@ -62,7 +57,7 @@ def make_tokenizer(zoo: Path, series: str, recipe: TrainingRecipe) -> None:
     """Train the tokenizer of a series, unless the zoo has it."""
     folder = tokenizer_folder(zoo, series)
     if not folder.exists():
-        made = series_named(series)
+        made = SERIES[series]
         texts = corpus.mixed_texts(made, recipe.tokenizer_chars,
                                    recipe.seed_of(series, 'tokenizer'))
         tokenizer = train_tokenizer(made.tokenizer, texts)
@@ -82,51 +77,25 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def train_models(zoo: Path,
-                 models: Sequence[str],
-                 recipe: TrainingRecipe,
-                 jobs: int = 1) -> int:
-    """Train the models that a zoo lacks, each on one core.
+def train_models(zoo: Path, models: Sequence[str],
+                 recipe: TrainingRecipe) -> None:
+    """Train the models that a zoo lacks, on one core.
 
     A model whose training was interrupted is trained from the beginning.
     """
+    use_one_core()
     zoo.mkdir(parents=True, exist_ok=True)
     manifest = Manifest(zoo, recipe)
     complete = manifest.models
-    missing = [model for model in models if model not in complete]
-    for model in missing:
-        shutil.rmtree(model_folder(zoo, model), ignore_errors=True)
-        make_tokenizer(zoo, recipe_of(model)[0].name, recipe)
-    tasks = [(zoo, model, recipe, i % jobs) for i, model in enumerate(missing)]
-    for model, record in _trained(tasks, jobs):
-        manifest.add(model, record)
-    return len(missing)
+    for model in models:
+        if model not in complete:
+            shutil.rmtree(model_folder(zoo, model), ignore_errors=True)
+            make_tokenizer(zoo, recipe_of(model)[0].name, recipe)
+            manifest.add(model, train_model(zoo, model, recipe))
 
 
-def _trained(tasks: Sequence[_Task],
-             jobs: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Names and records of models, in the order in which they complete."""
-    if jobs == 1:
-        yield from (_train(*task) for task in tasks)
-        return
-    with ProcessPoolExecutor(jobs,
-                             multiprocessing.get_context('spawn')) as pool:
-        futures = [pool.submit(_train, *task) for task in tasks]
-        for future in as_completed(futures):
-            yield future.result()
-
-
-def _train(zoo: Path, model: str, recipe: TrainingRecipe,
-           line: int) -> tuple[str, dict[str, Any]]:
-    """Train a model on one core; its name and its record."""
-    use_one_core()
-    return model, train_model(zoo, model, recipe, line)
-
-
-def train_model(zoo: Path,
-                model: str,
-                recipe: TrainingRecipe,
-                line: int = 0) -> dict[str, Any]:
+def train_model(zoo: Path, model: str,
+                recipe: TrainingRecipe) -> dict[str, Any]:
     """Train one model and write its checkpoints.
 
     On a CPU with one thread the same recipe gives the same weights.
@@ -147,11 +116,8 @@ def train_model(zoo: Path,
     n_tokens = sum(len(row) - 1 for row in rows)
     due = _due(len(batches))
     with tqdm(
-            total=n_tokens,
-            desc=f'{model:4}',
-            unit='tok',
-            unit_scale=True,
-            position=line) as bar:
+            total=n_tokens, desc=f'{model:4}', unit='tok',
+            unit_scale=True) as bar:
         for n_new, loss in training_steps(llama, batches, recipe):
             losses.append(loss)
             bar.set_postfix(loss=f'{np.mean(losses[-50:]):.3f}', refresh=False)
@@ -289,9 +255,8 @@ def _tokenizer_and_rows(
     """Tokenizer and training rows of a series, kept for its next model."""
     tokenizer = AutoTokenizer.from_pretrained(
         tokenizer_folder(zoo, series), trust_remote_code=False)
-    rows = corpus.training_rows(
-        series_named(series), tokenizer, recipe.tokens,
-        recipe.seed_of(series, 'texts'))
+    rows = corpus.training_rows(SERIES[series], tokenizer, recipe.tokens,
+                                recipe.seed_of(series, 'texts'))
     return tokenizer, rows
 
 

@@ -18,10 +18,10 @@ from csv_plugin.io.json_files import check_fields, read_json
 from csv_plugin.io.runs.run_dumps import read_run_dump
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import write_texts
-from tools.studies import world
-from tools.studies.zoo.recipes import CHECKPOINTS, MODELS, recipe_of
-from tools.studies.zoo.zoo_files import (checkpoint_folder, read_manifest,
-                                         tokenizer_folder)
+from tools.demo_maker import world
+from tools.demo_maker.files import (checkpoint_folder, read_manifest,
+                                    tokenizer_folder)
+from tools.demo_maker.recipes import CHECKPOINTS, MODELS, recipe_of
 
 #: All models of these series are test models.
 UNSEEN_FAMILIES = ('d', 'h')
@@ -163,7 +163,7 @@ def _copy(source: Path, target: Path) -> None:
     if not source.is_dir():
         raise InputError(
             str(source), 'a folder of a trained zoo', 'none',
-            'Give the folder that train_demo_zoo wrote.')
+            'Train its models again.')
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target)
 
