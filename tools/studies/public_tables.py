@@ -9,7 +9,6 @@ checkpoints, models.csv is the table of `--checkpoints` too. The collections:
 ladder       allenai/OLMo-ladder: 30 runs of 190 million to 3 billion
              parameters and two of 7 and 13 billion, twelve checkpoints each
              (Bhagia et al., arXiv 2412.04403)
-dense_ladder the same with all 37 to 202 checkpoints of a run
 overtrained  mlfoundations/scaling: 104 models of 11 million to 7 billion
              parameters, of three mixtures of texts (Gadre et al.,
              arXiv 2403.08540)
@@ -32,16 +31,16 @@ import csv
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import numpy as np
 
 from csv_plugin.io.tables import write_csv
-from tools.studies.options import parser_of
+from tools.studies.common import parser_of
 
 Row = Mapping[str, str]
 
@@ -180,8 +179,7 @@ def described(name: str) -> Benchmark:
         ITEMS.get(name.replace('_mc_5shot', ''), 0))
 
 
-def read_ladder(clone: Path,
-                checkpoints: Optional[int] = CHECKPOINTS) -> Tables:
+def read_ladder(clone: Path) -> Tables:
     """Losses are in nats per token, and in bits per byte of right answers."""
     folder = clone / 'src/scripts/paper/data/ladder-runs'
     tables = Tables()
@@ -189,21 +187,18 @@ def read_ladder(clone: Path,
         size = path.stem.split('-')[0]
         params_b = float(size[:-1]) / (1000 if size[-1] == 'M' else 1)
         split = 'validation' if size == '3B' else 'train'
-        _add_run(tables, path.stem, split, params_b,
-                 _spread(_rows(path), checkpoints))
+        _add_run(tables, path.stem, split, params_b, _spread(_rows(path)))
     for run, params_b in [('peteish7', 7), ('peteish13', 13)]:
         rows = _rows(folder / f'{run}_eval_full.csv')
         begun = [row for row in rows if int(row['_step']) > 0]
-        _add_run(tables, run, 'test', params_b, _spread(begun, checkpoints))
+        _add_run(tables, run, 'test', params_b, _spread(begun))
     return tables
 
 
-def _spread(rows: list[Row], n: Optional[int]) -> list[Row]:
-    """Checkpoints at equal distances and the last, or all that are trained."""
+def _spread(rows: list[Row]) -> list[Row]:
+    """Checkpoints at equal distances, and the last."""
     rows = sorted(rows, key=lambda row: int(row['_step']))
-    if n is None:
-        return [row for row in rows if int(row['_step']) > 0]
-    places = np.linspace(0, len(rows) - 1, n + 1)[1:]
+    places = np.linspace(0, len(rows) - 1, CHECKPOINTS + 1)[1:]
     return [rows[int(place)] for place in np.round(places)]
 
 
@@ -438,7 +433,6 @@ def _rows(path: Path) -> list[Row]:
 
 READERS: dict[str, Callable[[Path], Tables]] = {
     'ladder': read_ladder,
-    'dense_ladder': partial(read_ladder, checkpoints=None),
     'overtrained': read_overtrained,
     'mixtures': read_mixtures,
     'pythia': partial(read_pythia, examples=0),
@@ -447,12 +441,12 @@ READERS: dict[str, Callable[[Path], Tables]] = {
 }
 
 
-def main(argv: Optional[Sequence[str]] = None) -> None:
+def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument('collection', choices=list(READERS))
     parser.add_argument('clone', type=Path)
     parser.add_argument('--out', required=True, type=Path)
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     write_tables(READERS[args.collection](args.clone), args.out)
 
 
