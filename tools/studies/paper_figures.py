@@ -47,7 +47,7 @@ BETWEEN = 10
 PAIRS = ('ab', 'bc', 'cd', 'da')
 EARLY = 35
 #: The text of Fig. 9 and its exam, and points of its words.
-TEXT, EXAM, FONT_SIZE = 'swaps-001', 'swaps', 8.6
+TEXT, EXAM, FONT_SIZE = 'swaps-001', 'swaps', 8.2
 COLOURS = ('red', 'green', 'blue')
 #: Losses are equal if they differ by less than this share.
 EQUAL = 0.01

@@ -133,50 +133,24 @@ class Tables:
         self.add(name, model, losses, kept)
 
 
-#: Numbers of items of splits of benchmarks. Those of MMLU are what all scores
-#: are multiples of one over.
-ITEMS = {
-    'arc_challenge_test': 1172,
-    'arc_challenge_val': 299,
-    'arc_easy_test': 2376,
-    'arc_easy_val': 570,
-    'boolq_test': 3270,
-    'boolq_val': 3270,
-    'csqa_val': 1221,
-    'hellaswag_test': 10042,
-    'hellaswag_val': 10042,
-    'mmlu_humanities_test': 4705,
-    'mmlu_humanities_val': 518,
-    'mmlu_other_test': 3242,
-    'mmlu_other_val': 355,
-    'mmlu_social_sciences_test': 3077,
-    'mmlu_social_sciences_val': 337,
-    'mmlu_stem_test': 3018,
-    'mmlu_stem_val': 321,
-    'openbookqa_test': 500,
-    'openbookqa_val': 500,
-    'piqa_test': 1838,
-    'piqa_val': 1838,
-    'sciq_test': 1000,
-    'socialiqa_val': 1954,
-    'winogrande_test': 1267,
-    'winogrande_val': 1267,
-}
-#: Chance levels, of all that have not four answers.
-CHANCES = {
-    'boolq': 0.5,
-    'csqa': 0.2,
-    'piqa': 0.5,
-    'socialiqa': 1 / 3,
-    'winogrande': 0.5,
-}
+def known_benchmarks(names: str) -> dict[str, Benchmark]:
+    """Benchmarks of public_benchmarks.csv, by the names of a program.
+
+    `splits` are names such as `piqa_val`, `harness` those of
+    lm-evaluation-harness. Numbers of items of MMLU's splits are what all
+    accuracies are multiples of one over; its mean over subjects has none.
+    """
+    path = Path(__file__).with_name('public_benchmarks.csv')
+    return {
+        row['benchmark']: Benchmark(float(row['chance']), int(row['n_items']))
+        for row in _rows(path) if row['names'] == names
+    }
 
 
 def described(name: str) -> Benchmark:
-    """What is known of a benchmark such as `piqa_val`."""
-    return Benchmark(
-        CHANCES.get(name.rsplit('_', 1)[0], 0.25),
-        ITEMS.get(name.replace('_mc_5shot', ''), 0))
+    """What is known of a benchmark such as `piqa_val`: 25 % by default."""
+    known = known_benchmarks('splits')
+    return known.get(name.replace('_mc_5shot', ''), Benchmark(0.25))
 
 
 def read_ladder(clone: Path) -> Tables:
@@ -288,22 +262,6 @@ def read_mixtures(clone: Path) -> Tables:
     return tables
 
 
-#: Of the LM evaluation harness, by its names. MMLU is the mean of its 57
-#: subjects with equal weights, which is no share of its items.
-HARNESS = {
-    'arc_challenge': Benchmark(0.25, 1172),
-    'arc_easy': Benchmark(0.25, 2376),
-    'boolq': Benchmark(0.5, 3270),
-    'hellaswag': Benchmark(0.25, 10042),
-    'lambada_openai': Benchmark(0, 5153),
-    'logiqa': Benchmark(0.25, 651),
-    'mmlu': Benchmark(0.25),
-    'piqa': Benchmark(0.5, 1838),
-    'rte': Benchmark(0.5, 277),
-    'sciq': Benchmark(0.25, 1000),
-    'winogrande': Benchmark(0.5, 1267),
-    'wsc': Benchmark(0.5, 104),
-}
 #: Tokens that others' models were trained on, by family.
 TOKENS = {
     'opt': 180e9,
@@ -319,7 +277,7 @@ def read_pythia(clone: Path, examples: int) -> Tables:
     The two runs of a size, and those with other batch sizes, are one family,
     and so are OPT and BLOOM. The accuracy of MMLU is the mean of its subjects.
     """
-    tables = Tables(HARNESS)
+    tables = Tables(known_benchmarks('harness'))
     folder = clone / 'evals'
     paths = [
         path for path in sorted((folder / 'pythia-v1').rglob('*.json'))
@@ -336,7 +294,7 @@ def read_pythia(clone: Path, examples: int) -> Tables:
             tables.add_checked(
                 name, model._replace(step=0),
                 {'lambada': math.log(results['lambada_openai']['ppl'])},
-                _harness_scores(results))
+                _harness_scores(results, tables.benchmarks))
     return tables
 
 
@@ -368,11 +326,12 @@ def _billions(size: str) -> float:
     return float(re.sub(r'b(?=\d)', '.', size.lower()).rstrip('b'))
 
 
-def _harness_scores(results: Mapping[str, Mapping[str, float]]) -> dict:
+def _harness_scores(results: Mapping[str, Mapping[str, float]],
+                    known: Mapping[str, Benchmark]) -> dict[str, float]:
     """Accuracies by benchmark, those of the subjects of MMLU as a mean."""
     scores = {
         name: result['acc']
-        for name, result in results.items() if name in HARNESS
+        for name, result in results.items() if name in known
     }
     subjects = [
         result['acc'] for name, result in results.items()
@@ -387,7 +346,7 @@ def read_pruned(clone: Path) -> Tables:
     A family is a model and what was pruned from it. Models that lost at most
     30 % of their weights are for `test`.
     """
-    tables = Tables(HARNESS)
+    tables = Tables(known_benchmarks('harness'))
     for path in sorted(clone.glob('results_*/results_complete.json')):
         for base, found in json.loads(path.read_text()).items():
             params_b = _billions(base.removesuffix('-hf').split('-')[-1])

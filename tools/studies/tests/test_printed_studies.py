@@ -1,12 +1,16 @@
 """Studies print their tables, at sizes that say little."""
+import numpy as np
 import pytest
 
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.features import FeatureTable
 from csv_plugin.io.tables import write_csv
+from tests.runs import dump, model_losses, train
 from tests.scripts import printed
-from tests.tables import small_tables, write_tables
+from tests.tables import Tables, small_tables, write_tables
 from tests.triage.test_sizes import accuracy_of, world
-
-GEMSTONES = '../shared/real/gemstones'
+from tools.demo_maker.recipes import TrainingRecipe
+from tools.studies import seeds_study
 
 
 def rows(study: str, *options: str) -> list[list[str]]:
@@ -51,12 +55,29 @@ def test_decisions(tmp_path):
     assert float(apart) < float(decided)
 
 
-def test_known_accuracies():
-    """They help on other checkpoints of a run."""
-    found = rows('known_study', '--zoo')
-    between = next(row for row in found if row[1] == 'other checkpoints')
-    assert float(between[5].partition(' ')[0]) < .7
-    assert float(between[9]) < float(between[8])
+def test_known_accuracies(tmp_path):
+    """They help: two benchmarks share what losses do not tell of a run."""
+    rng = np.random.default_rng(0)
+    run, step = np.divmod(np.arange(64), 4)
+    skill = rng.normal(size=16)[run] + step / 5
+    losses = np.exp(1 - .1 * skill[:, None] + .004 * rng.normal(size=(64, 2)))
+    values = .5 + .05 * (skill + rng.normal(size=16)[run])[:, None]
+    values = values + .01 * rng.normal(size=(64, 2))
+    models = [f'r{r}@{s}' for r, s in zip(run, step + 1)]
+    tables = Tables(
+        FeatureTable.of_losses(models, ['x', 'y'], losses),
+        AccuracyTable(models, ['easy', 'hard'], values, np.zeros(2),
+                      np.full(2, 2000)),
+        {model: model.partition('@')[0]
+         for model in models})
+    write_tables(tmp_path, tables, dict.fromkeys(models, 'train'))
+    found = rows('known_study', str(tmp_path))[2:]
+    assert [row[1] for row in found] == [
+        'other benchmarks', 'other checkpoints', 'later checkpoints'
+    ]
+    for row in found:
+        assert float(row[5].partition(' ')[0]) < .7
+        assert float(row[9]) < float(row[8])
 
 
 @pytest.mark.parametrize('options', [
@@ -80,12 +101,19 @@ def test_stopping():
 
 
 def test_seeds(tmp_path):
-    found = rows('seeds_study', '--runs', '10', '--tokens', '3000', '--out',
-                 str(tmp_path))
-    assert [row[0] for row in found[2:]][-1] == 'verdict'
-    assert len([*tmp_path.glob('seed*.safetensors')]) == 10
-    for row in found[2:]:
-        assert float(row[2].partition(' ')[0]) <= 20
+    """Runs of unlike skill are told apart, but not with the noise of others.
+    """
+    recipe = TrainingRecipe(tokens=2000, tokenizer_chars=20_000)
+    first, second = seeds_study.train(tmp_path, range(2), recipe)
+    assert not np.array_equal(first.texts[0].losses, second.texts[0].losses)
+    skills = np.repeat([0.2, 0.8], 4) + 0.001 * np.arange(8)
+    dumps = [dump(f'm{i}', model_losses(s)) for i, s in enumerate(skills)]
+    found = seeds_study.decided(dumps, train(('easy', )))
+    assert [*found] == ['loss', 'predicted easy', 'verdict']
+    alone, with_noise = found['loss']
+    assert alone[0, 7] and alone[7, 0] and not with_noise.any()
+    every = ~np.eye(8, dtype=bool)
+    assert seeds_study.share(every) == '100.0 (100.0 - 100.0)'
 
 
 def test_simulated_worlds():
