@@ -17,8 +17,6 @@ predictions cannot tell and point the same way. Beside them are:
 
 * apart: the intervals of the two predictions at 95 % do not overlap;
 * loss: always the model with the lower mean loss;
-* margin: only if losses differ by more than a margin, the least by which
-  97.5 % of the pairs of training models are in the right order;
 * half, all: the paired test of the accuracies themselves, on half of the items
   and on all. Answers to items are not known here, so the noise is simulated:
   an accuracy has `OWN_SHARE` of the binomial variance, and is drawn about the
@@ -63,7 +61,7 @@ OWN_SHARE = 0.25
 UNITS = 500
 #: Bins of the calibration, and fewest pairs that a row or a bin needs.
 BINS, LEAST_PAIRS = 10, 50
-RULES = ('ours', 'or loss', 'apart', 'loss', 'margin', 'half', 'all')
+RULES = ('ours', 'or loss', 'apart', 'loss', 'half', 'all')
 HEADER = ('models', 'families', 'on', 'pairs', *RULES)
 #: Of all pairs on each benchmark, and in brackets by the mean.
 SUMMARY = ('families left out', 'pairs', *RULES, 'largest gap')
@@ -75,8 +73,8 @@ class Pairs:
 
     `variance` is that of the answer to an item, summed over both models, over
     the number of items; NaN if that is not known. `gap` is the mean loss of A
-    minus that of B, `margin` the least one that decides. `by_loss` is True
-    for means on which the loss decides where predictions cannot tell.
+    minus that of B. `by_loss` is True for means on which the loss decides
+    where predictions cannot tell.
     """
     is_mean: NDArray[np.bool_]
     within: NDArray[np.bool_]
@@ -85,7 +83,6 @@ class Pairs:
     probability: NDArray
     apart: NDArray[np.bool_]
     gap: NDArray
-    margin: NDArray
     variance: NDArray
     by_loss: NDArray[np.bool_]
 
@@ -167,27 +164,6 @@ def sums_of(predictor: Predictor, models: FeatureTable, families: Mapping[str,
     return found
 
 
-def margins(predictor: Predictor, loss: NDArray) -> NDArray[np.float64]:
-    """Least gaps of mean losses that put training pairs in order.
-
-    One per benchmark and one for the mean; infinite where none does.
-    """
-    first, second = np.triu_indices(len(loss), 1)
-    gaps = loss[first] - loss[second]
-    is_main = np.isin(predictor.names, predictor.main)
-    found = []
-    for accuracy in with_mean(predictor.observed[:, is_main]).T:
-        rises = accuracy[second] - accuracy[first]
-        known = ~np.isnan(rises)
-        right = right_signs(gaps[known], rises[known])
-        sizes = np.abs(gaps[known])
-        order = np.argsort(-sizes, kind='stable')
-        share = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
-        enough = np.flatnonzero(share >= SURE)
-        found.append(sizes[order][enough[-1]] if len(enough) else np.inf)
-    return np.array(found)
-
-
 def pairs_of(fold: Fold, accuracies: AccuracyTable,
              families: Mapping[str, str]) -> Pairs:
     """Pairs of the held-out models."""
@@ -211,9 +187,7 @@ def pairs_of(fold: Fold, accuracies: AccuracyTable,
     for pair in zip(i, j):
         a, b = (held_out.select([names[row]]) for row in pair)
         verdicts.append(compare(a, b, level=DECISION_LEVEL).verdict)
-    uniform = predictor.columns.uniform
-    loss = held_out.values @ uniform
-    limits = margins(predictor, predictor.fit.losses @ uniform)
+    loss = held_out.values @ predictor.columns.uniform
     parts = []
     for b in range(observed.shape[1]):
         value = np.array([row[b].value for row in sums])
@@ -225,8 +199,8 @@ def pairs_of(fold: Fold, accuracies: AccuracyTable,
                 np.full(len(i), is_mean), group[i] == group[j], value,
                 observed[j, b] - observed[i, b], above,
                 (low[i, b] > high[j, b]) | (low[j, b] > high[i, b]),
-                loss[i] - loss[j], np.full(len(i), limits[b]),
-                variance[i, b] + variance[j, b], is_mean & same_way))
+                loss[i] - loss[j], variance[i, b] + variance[j, b],
+                is_mean & same_way))
     joined = Pairs.join(parts)
     return joined.where(~np.isnan(joined.observed))
 
@@ -265,7 +239,6 @@ def decisions(pairs: Pairs) -> dict[str, tuple[NDArray, NDArray]]:
         'or loss': (sure | pairs.by_loss, pairs.predicted),
         'apart': (pairs.apart, pairs.predicted),
         'loss': (np.ones_like(sure), pairs.gap),
-        'margin': (np.abs(pairs.gap) >= pairs.margin, pairs.gap),
     }
     if not pairs.is_mean.any():
         del rules['or loss']
