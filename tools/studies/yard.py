@@ -16,9 +16,10 @@ judge. The table compares the default with the mean loss by group of trials:
     coverage  share of the intervals that hold the observed accuracy
 
 `--out` keeps the figures of every trial in CSV files; trials that are there
-are not run again. `--shared` has collections that are no part of the project,
-`--public` those of tools/studies/public_tables.py. Fits have at most 150
-models and 400 columns.
+are not run again. `--base` is such a folder of another commit, whose default
+then takes the place of the mean loss. `--shared` has collections that are no
+part of the project, `--public` those of tools/studies/public_tables.py. Fits
+have at most 150 models and 400 columns.
 """
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +32,7 @@ from tabulate import tabulate
 
 from tools.studies.common import parser_of
 from tools.studies.real_models import RealModels
-from tools.studies.trials import METHODS, Figures, Models, Trial
+from tools.studies.trials import Figures, Models, Trial
 from tools.studies.trials import collection as read_collection
 from tools.studies.trials import run
 
@@ -254,7 +255,7 @@ def table(ours: Sequence[Figures], theirs: Sequence[Figures]) -> str:
         ])
     header = [
         'trials', 'n', 'error ratio', '+-', 'worst', 'score', '+-',
-        'width ratio', 'coverage', 'of mean loss'
+        'width ratio', 'coverage', 'of the other'
     ]
     return tabulate(rows, header, tablefmt='pipe', floatfmt='.3f')
 
@@ -265,14 +266,20 @@ def main() -> None:
     parser.add_argument('--public', type=Path, default='outputs')
     parser.add_argument('--seed', nargs='+', type=int, default=[0])
     parser.add_argument('--out', type=Path, default='outputs/yard')
+    parser.add_argument('--base', type=Path)
     args = parser.parse_args()
-    found: dict[str, list[Figures]] = {method: [] for method in METHODS}
+    ours: list[Figures] = []
+    theirs: list[Figures] = []
     for seed in args.seed:
         trials = Draw(args.shared, args.public, seed).trials()
-        for method in METHODS:
-            found[method] += run(trials, method,
-                                 args.out / f'{method}_{seed}.csv')
-    print(table(*found.values()))
+        name = f'salience_{seed}.csv'
+        ours += run(trials, 'salience', args.out / name)
+        if args.base:
+            theirs += run(trials, 'salience', args.base / name)
+        else:
+            theirs += run(trials, 'mean-loss',
+                          args.out / f'mean-loss_{seed}.csv')
+    print(table(ours, theirs))
 
 
 if __name__ == '__main__':
