@@ -355,7 +355,9 @@ def main() -> None:
             [pairs_of(*fold) for fold in zoo_folds()])
     rows = [summary_row(*item) for item in found.items()]
     print(tabulate(rows, SUMMARY, 'pipe', disable_numparse=True), '\n')
-    rows = [row for item in found.items() for row in decision_rows(*item)]
+    rows = []
+    for name, pairs in found.items():
+        rows += decision_rows(name, pairs)
     print(tabulate(rows, HEADER, 'pipe', disable_numparse=True))
 
 

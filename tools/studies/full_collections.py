@@ -33,7 +33,7 @@ import csv_plugin as cp
 from tools.studies.common import dealt, parser_of
 from tools.studies.real_models import RealModels
 from tools.studies.trials import (METHODS, Figures, Models, Trial, collection,
-                                  run)
+                                  column, run)
 
 #: Splits of `read_models`, which calls `val` `validation` too.
 TRAINING = ('train', 'validation')
@@ -105,23 +105,23 @@ def protocols(shared: Path, public: Path) -> Iterator[Trial]:
 
 def table(ours: Sequence[Figures], theirs: Sequence[Figures]) -> str:
     """A row for each protocol in Markdown, and one for all."""
-    rows, ratios = [], []
+    rows = []
     for a, b in zip(ours, theirs):
-        ratios.append(np.exp(a.log_error - b.log_error))
+        ratio = np.exp(a.log_error - b.log_error)
         rows.append([
             a.trial, f'{1e3 * np.exp(a.log_error):.2f}',
-            f'{1e3 * np.exp(b.log_error):.2f}', f'{ratios[-1]:.2f}',
+            f'{1e3 * np.exp(b.log_error):.2f}', f'{ratio:.2f}',
             f'{a.mae:.1f} ({b.mae:.1f})',
             f'{a.coverage:.0%} ({b.coverage:.0%})',
             f'{a.width:.1f} ({b.width:.1f})', f'{a.score - b.score:+.2f}'
         ])
-    coverage = [
-        np.mean([row.coverage for row in part]) for part in (ours, theirs)
-    ]
-    score = np.mean([a.score - b.score for a, b in zip(ours, theirs)])
+    errors = column(ours, 'log_error') - column(theirs, 'log_error')
+    scores = column(ours, 'score') - column(theirs, 'score')
+    coverage = (f'{column(ours, "coverage").mean():.0%} '
+                f'({column(theirs, "coverage").mean():.0%})')
     rows.append([
-        f'all {len(rows)}', '', '', f'{np.exp(np.mean(np.log(ratios))):.2f}',
-        '', f'{coverage[0]:.0%} ({coverage[1]:.0%})', '', f'{score:+.2f}'
+        f'all {len(rows)}', '', '', f'{np.exp(errors.mean()):.2f}', '',
+        coverage, '', f'{scores.mean():+.2f}'
     ])
     return tabulate(rows, HEADER, 'pipe', disable_numparse=True)
 

@@ -150,7 +150,9 @@ def _step(model: str) -> int:
 
 def joined(cells: Sequence[Cells]) -> Cells:
     """Cells of all parts of a collection, whose benchmarks are the same."""
-    groups = [group for part in cells for group in part.groups]
+    groups: list[str] = []
+    for part in cells:
+        groups += part.groups
     return Cells(
         np.concatenate([part.observed for part in cells]),
         np.concatenate([part.forecasts for part in cells], axis=2), groups)

@@ -460,9 +460,8 @@ def draw_texts(zoo: Zoo, theme: str) -> Figure:
 def texts_figure(by_texts: Mapping[str, ByNumber], theme: str) -> Figure:
     """The picture of `Zoo.by_texts`."""
     kinds = by_texts['kinds']
-    first, last = (
-        np.mean([one[SALIENCE] for one in kinds[number]])
-        for number in (min(kinds), max(kinds)))
+    first = np.mean(_of(kinds[min(kinds)], SALIENCE))
+    last = np.mean(_of(kinds[max(kinds)], SALIENCE))
     title = ('From one kind of texts to five, the error of\n'
              f'salience falls from {first:.0f} to {last:.0f} points')
     colours = {BASELINE: 'grey', PAPER: 'orange', SALIENCE: 'blue'}
@@ -486,12 +485,19 @@ def texts_figure(by_texts: Mapping[str, ByNumber], theme: str) -> Figure:
     return figure
 
 
+def _of(drawn: Sequence[Mapping[str, float]], method: str) -> list[float]:
+    return [errors[method] for errors in drawn]
+
+
 def _draw_draws(axes: Axes, by_number: ByNumber, method: str,
                 colour: str) -> None:
     """Mean errors of a method with their range, by number."""
-    drawn = [[one[method] for one in part] for part in by_number.values()]
-    numbers, means = list(by_number), [np.mean(part) for part in drawn]
-    low, high = list(map(min, drawn)), list(map(max, drawn))
+    numbers, means, low, high = list(by_number), [], [], []
+    for part in by_number.values():
+        errors = _of(part, method)
+        means.append(np.mean(errors))
+        low.append(min(errors))
+        high.append(max(errors))
     axes.fill_between(numbers, low, high, color=colour, alpha=0.2, lw=0)
     axes.plot(numbers, means, 'o-', ms=3.5, lw=1.3, color=colour)
 

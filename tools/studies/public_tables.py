@@ -365,12 +365,13 @@ def write_tables(tables: Tables, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     _write_matrix(out / 'losses.csv', tables.losses)
     _write_matrix(out / 'scores.csv', tables.scores)
-    used = {name for row in tables.scores.values() for name in row}
+    used = set().union(*tables.scores.values())
     write_csv(out / 'benchmarks.csv', ['benchmark', *Benchmark._fields],
               [[name, *(tables.benchmarks.get(name) or described(name))]
                for name in sorted(used)])
-    fields = Model._fields if any(
-        model.run for model in tables.models.values()) else Model._fields[:-3]
+    fields = Model._fields
+    if not any(model.run for model in tables.models.values()):
+        fields = fields[:-3]
     write_csv(out / 'models.csv', ['model', *fields],
               [[name, *model[:len(fields)]]
                for name, model in tables.models.items()])
@@ -379,10 +380,9 @@ def write_tables(tables: Tables, out: Path) -> None:
 
 
 def _write_matrix(path: Path, rows: Mapping[str, Mapping[str, float]]) -> None:
-    columns = sorted({column for row in rows.values() for column in row})
-    write_csv(path, ['model', *columns],
-              [[name, *(row.get(column) for column in columns)]
-               for name, row in rows.items()])
+    columns = sorted(set().union(*rows.values()))
+    lines = [[name, *map(row.get, columns)] for name, row in rows.items()]
+    write_csv(path, ['model', *columns], lines)
 
 
 def _rows(path: Path) -> list[Row]:

@@ -98,7 +98,8 @@ def decided_of_several(models: Sequence[Losses], predictor: Predictor,
     apart: dict[str, list[bool]] = {}
     for _ in tqdm(range(SPLITS), desc=f'{n_runs} against {n_runs}'):
         drawn = rng.permutation(len(models))[:2 * n_runs]
-        a, b = ([models[k] for k in part] for part in np.split(drawn, 2))
+        a = [models[k] for k in drawn[:n_runs]]
+        b = [models[k] for k in drawn[n_runs:]]
         for name, told in _told(compare(a, b, predictor)).items():
             apart.setdefault(name, []).append(told)
     return {name: 100 * np.mean(found) for name, found in apart.items()}

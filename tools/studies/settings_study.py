@@ -28,7 +28,7 @@ from tabulate import tabulate
 
 from csv_plugin.core.settings import Form, Settings
 from tools.studies.common import parser_of
-from tools.studies.trials import METHODS, Figures, Trial, run, salience
+from tools.studies.trials import METHODS, Figures, Trial, column, run, salience
 from tools.studies.yard import Draw
 
 #: Settings that are logarithms of what is halved and doubled.
@@ -79,8 +79,8 @@ def figures_with(settings: Settings, name: str, trials: Sequence[Trial],
 
 def cell(ours: Sequence[Figures], base: Sequence[Figures]) -> str:
     """How errors and coverage of a variant differ on the same trials."""
-    errors = np.array([a.log_error - b.log_error for a, b in zip(ours, base)])
-    coverage = np.mean([a.coverage - b.coverage for a, b in zip(ours, base)])
+    errors = column(ours, 'log_error') - column(base, 'log_error')
+    coverage = (column(ours, 'coverage') - column(base, 'coverage')).mean()
     ratio = np.exp(errors.mean())
     deviation = ratio * errors.std() / np.sqrt(len(errors))
     return f'{ratio:.3f} ({deviation:.3f}), {100 * coverage:+.1f}'
@@ -98,9 +98,9 @@ def main() -> None:
     args = parser.parse_args()
     trials = Draw(args.shared, args.public, args.seed).trials()
     every = figures_with(Settings(), f'salience_{args.seed}', trials, args.out)
-    quick = [row.seconds <= args.seconds for row in every]
-    trials = [trial for trial, is_quick in zip(trials, quick) if is_quick]
-    base = [row for row, is_quick in zip(every, quick) if is_quick]
+    quick = np.flatnonzero(column(every, 'seconds') <= args.seconds)
+    trials = [trials[i] for i in quick]
+    base = [every[i] for i in quick]
     rows = []
     for name in args.only:
         value = Settings().forms[0].straight if name == STRAIGHT else getattr(

@@ -9,16 +9,18 @@ families that none of the fitted models belongs to. Errors and widths are means
 over the main benchmarks in points; medians of ten draws, in brackets the 10 %
 and 90 % quantiles. The coverage is a mean over the draws.
 """
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
 import numpy as np
+from numpy.typing import NDArray
 from tabulate import tabulate
 from tqdm import tqdm
 
 from tools.studies.common import parser_of, tables_in
-from tools.studies.trials import METHODS, Models, Trial, figures, of_tables
+from tools.studies.trials import (METHODS, Models, Trial, column, figures,
+                                  of_tables)
 
 #: Numbers of models of all families.
 NUMBERS = (6, 9, 12, 24, 48)
@@ -66,7 +68,7 @@ def draws(models: Models, seed: int) -> Iterator[Trial]:
         yield Trial('models', name, models, [fit], every)
 
 
-def cell(points: Sequence[float]) -> str:
+def cell(points: NDArray) -> str:
     """Median and quantiles of points."""
     low, middle, high = np.quantile(points, [0.1, 0.5, 0.9])
     return f'{middle:.1f} ({low:.1f}-{high:.1f})'
@@ -86,12 +88,12 @@ def main() -> None:
     rows = []
     for name, of_methods in found.items():
         ours, baseline = of_methods['salience'], of_methods['mean-loss']
-        coverage = np.mean([row.coverage for row in ours])
         rows.append([
             *name.split(),
-            cell([row.mae for row in ours]),
-            cell([row.mae for row in baseline]),
-            cell([row.width for row in ours]), f'{coverage:.2f}'
+            cell(column(ours, 'mae')),
+            cell(column(baseline, 'mae')),
+            cell(column(ours, 'width')),
+            f'{column(ours, "coverage").mean():.2f}'
         ])
     print(tabulate(rows, HEADER, 'pipe', disable_numparse=True))
 

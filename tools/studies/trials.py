@@ -261,6 +261,11 @@ class Figures(NamedTuple):
     seconds: float
 
 
+def column(rows: Sequence[Figures], name: str) -> NDArray:
+    """One of the figures of N trials, `(N,)`."""
+    return np.array([getattr(row, name) for row in rows])
+
+
 def figures(trial: Trial, method: str) -> Figures:
     """Run a method on a trial."""
     start = time.process_time()
@@ -293,13 +298,13 @@ def run(trials: Sequence[Trial], method: str, path: Path) -> list[Figures]:
 def _read(path: Path) -> list[Figures]:
     if not path.exists():
         return []
+    rows = []
     with path.open(newline='') as file:
-        return [
-            Figures(row['group'], row['trial'], row['method'],
-                    int(row['cells']),
-                    *(float(row[name]) for name in Figures._fields[4:]))
-            for row in csv.DictReader(file)
-        ]
+        _, *lines = csv.reader(file)
+    for group, trial, method, cells, *numbers in lines:
+        rows.append(
+            Figures(group, trial, method, int(cells), *map(float, numbers)))
+    return rows
 
 
 def _write(path: Path, rows: Sequence[Figures]) -> None:

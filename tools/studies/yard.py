@@ -34,7 +34,7 @@ from tools.studies.common import parser_of
 from tools.studies.real_models import RealModels
 from tools.studies.trials import Figures, Models, Trial
 from tools.studies.trials import collection as read_collection
-from tools.studies.trials import run
+from tools.studies.trials import column, run
 
 #: Trials of larger collections take a random part of these sizes.
 MOST_FITTED, MOST_PREDICTED, MOST_COLUMNS = 150, 60, 400
@@ -233,25 +233,23 @@ def _trial(group: str, name: str, models: Models, fitted: NDArray,
 
 def table(ours: Sequence[Figures], theirs: Sequence[Figures]) -> str:
     """How two methods differ on the same trials, by group, in Markdown."""
+    groups = column(ours, 'group')
+    errors = column(ours, 'log_error') - column(theirs, 'log_error')
+    scores = column(ours, 'score') - column(theirs, 'score')
+    widths = np.log(column(ours, 'width') / column(theirs, 'width'))
     rows = []
-    for group in (*dict.fromkeys(row.group for row in ours), 'all'):
-        pairs = [(a, b) for a, b in zip(ours, theirs)
-                 if group in ('all', a.group)]
-        errors = np.array([a.log_error - b.log_error for a, b in pairs])
-        scores = np.array([a.score - b.score for a, b in pairs])
-        widths = np.log([a.width / b.width for a, b in pairs])
-        root = np.sqrt(len(pairs))
+    for group in (*dict.fromkeys(groups), 'all'):
+        inside = (groups == group) | (group == 'all')
+        root = np.sqrt(inside.sum())
         rows.append([
             group,
-            len(pairs),
-            np.exp(errors.mean()),
-            errors.std() / root,
-            np.exp(errors.max()),
-            scores.mean(),
-            scores.std() / root,
-            np.exp(np.mean(widths)),
-            np.mean([a.coverage for a, _ in pairs]),
-            np.mean([b.coverage for _, b in pairs])
+            inside.sum(),
+            np.exp(errors[inside].mean()), errors[inside].std() / root,
+            np.exp(errors[inside].max()), scores[inside].mean(),
+            scores[inside].std() / root,
+            np.exp(widths[inside].mean()),
+            column(ours, 'coverage')[inside].mean(),
+            column(theirs, 'coverage')[inside].mean()
         ])
     header = [
         'trials', 'n', 'error ratio', '+-', 'worst', 'score', '+-',

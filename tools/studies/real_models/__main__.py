@@ -90,12 +90,12 @@ def cells(observed: NDArray, forecast: Forecast,
     """
     values, low, high = forecast
     ends = np.cumsum(sizes)[:-1]
-    ranks = [
-        metrics.spearman(part[:, b], found[:, b]) for part, found in zip(
-            np.split(observed, ends), np.split(values, ends))
-        for b in range(observed.shape[1])
-    ]
-    known = [rank for rank in ranks if not np.isnan(rank)]
+    known = []
+    for part, found in zip(np.split(observed, ends), np.split(values, ends)):
+        for truth, guess in zip(part.T, found.T):
+            rank = metrics.spearman(truth, guess)
+            if not np.isnan(rank):
+                known.append(rank)
     inside = (low <= observed) & (observed <= high)
     mse = ((values - observed)**2).mean(axis=0)
     return [
@@ -120,10 +120,10 @@ def main() -> None:
             row += found
             errors[name, what] = mse
         rows.append(row)
-    header = ['method'] + [
-        f'{what}: {figure}' for what in groups
-        for figure in ('error', 'coverage, %', 'width', 'ranks')
-    ]
+    header = ['method']
+    for what in groups:
+        for figure in ('error', 'coverage, %', 'width', 'ranks'):
+            header.append(f'{what}: {figure}')
     print(tabulate(rows, header, 'pipe', disable_numparse=True))
     for what in groups:
         ratio = errors['mean loss', what] / errors['texts and own answers',
