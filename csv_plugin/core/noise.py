@@ -260,10 +260,10 @@ def run_noise(recipes: Sequence[ArrayLike],
         n_runs (tuple[int, int]): Number of runs in the means of A and of B.
 
     The mean of k runs has the tails of Student's t with an excess kurtosis
-    that is 1/k of a single run's. It is 6 / (d - 4) with d degrees of
-    freedom, so d is 4 + k (d_1 - 4), with d_1 for a single run. A variance
-    that is known with d degrees of freedom has the relative variance 2/d.
-    Those of the tails and of the estimate add up, so 1/freedom = 1/known + 1/tails.
+    that is 1/k of a single run's. It is 6 / (d - 4) with d degrees of freedom,
+    so d is 4 + k (d_1 - 4), with d_1 for a single run. A variance that is
+    known with d degrees of freedom has the relative variance 2/d. Those of the
+    tails and of the estimate add up, so 1/freedom = 1/known + 1/tails.
     """
     known, squares = 0, 0.
     for values in recipes:
