@@ -53,7 +53,7 @@ def fit_from_tables(args: argparse.Namespace) -> None:
         notes = wrapped(outlier_notes(study.predictor))
         table = as_text(board, full_width(args.wide))
         print(*filter(None, [title, notes, table]), sep='\n\n')
-    print_end(args.out, 'salience', 'predict', '--losses', args.losses,
+    print_end(args.out, 'salience', 'predict', '--losses', 'NEW.csv',
               '--predictor', predictor)
 
 

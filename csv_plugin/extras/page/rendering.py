@@ -156,6 +156,11 @@ def points(number: Optional[float], sign: str = '-') -> str:
 
 
 def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
+    """The title: models, benchmarks, and the error that is seen or expected.
+
+    Without observed accuracies, it is the root mean square of the errors that
+    are expected.
+    """
     cells = predictions.held_out(errors['label'])
     if not errors['n_cells']:
         cells = np.ones_like(cells)
@@ -163,6 +168,13 @@ def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
              f'{counted(int(cells.any(axis=0).sum()), "benchmark")}')
     if errors['n_cells']:
         found += f': {MEAN_ERROR} {points(100 * errors["overall"])} points'
+    else:
+        p = predictions.methods.index(errors['label'])
+        expected = predictions.expected_error[:, :, p]
+        known = expected[~np.isnan(expected)]
+        if len(known):
+            size = math.sqrt(float(np.mean(known**2)))
+            found += f': errors of {points(100 * size)} points are expected'
     if errors['n_judged']:
         found += f', {errors["n_inside"]} of {errors["n_judged"]} inside'
     return found
