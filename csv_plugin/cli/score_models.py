@@ -160,7 +160,8 @@ def run(args: argparse.Namespace) -> None:
             'models', f'losses of all {len(models)}',
             f'none of {", ".join(failed)}',
             'Correct what is said above and call again, which keeps the rest.')
-    print_end(args.out, 'salience', 'fit', '--help')
+    print_end(args.out, 'salience', 'predict', args.out, '--predictor',
+              'PREDICTOR')
 
 
 def named_models(

@@ -48,7 +48,8 @@ class Run:
                 f'run {self.name!r}',
                 f'a budget of {self.tokens[-1]:g} or more, where its last '
                 'checkpoint is', f'{self.budget:g}',
-                'Give its end in the same unit, as budget in --checkpoints.')
+                'Say where it ends, in its own unit: by --budget, or as budget in '
+                '--checkpoints. By default it ends where earlier runs do.')
 
     __repr__ = short_repr
 
