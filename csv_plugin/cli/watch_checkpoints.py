@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> None:
         say(as_text(triage, full_width(args.wide)), end='\n\n')
         if live.comparison:
             say(
-                'B: this run. A: the reference, '
-                f'{live.comparison.notes[0]}. {sentence(live.comparison)}',
+                f'B is this run. {live.comparison.notes[0]} '
+                f'{sentence(live.comparison)}',
                 end='\n\n')
 
     # Others, such as checkpoint-best, are those of a step once more.

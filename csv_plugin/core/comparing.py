@@ -105,7 +105,7 @@ def compare(a: Optional[Runs] = None,
             notes.append('one loss a model, so that its noise is unknown: '
                          'the losses themselves are not compared. Give '
                          'losses by text or item, or runs of one recipe with '
-                         'other seeds')
+                         'other seeds.')
         if predictor and measured.features is not None:
             of_both = [*names[0], *names[1]]
             joint = _joint(predictor, measured.features, n_runs, same_family
@@ -116,7 +116,7 @@ def compare(a: Optional[Runs] = None,
             notes += _notes_on_distance(predictor, joint, n_runs, level)
         if n_runs == (1, 1) and np.array_equal(*measured.losses[:2]):
             notes.append('A and B have the same losses. One of the two may be '
-                         'a wrong file')
+                         'a wrong file.')
     main = predictable_main(predictor) if predictor else []
     pairs: list[PairedAnswers] = []
     if answers is not None:
@@ -131,7 +131,7 @@ def compare(a: Optional[Runs] = None,
     if RUNS not in decisive.noises:
         notes.append('with one run of each and without the noise of runs, the '
                      'verdict is about these two runs, not about their '
-                     'recipes')
+                     'recipes.')
     return Comparison(names, level, tuple(found), tuple(pairs), decisive,
                       tuple(notes))
 
@@ -251,12 +251,12 @@ def _notes_on_predictor(predictor: Predictor,
     fitted = [name for name in models if name in predictor.fit_models]
     if fitted:
         notes.append(f'{" and ".join(fitted)}: among the training models of '
-                     'the predictor, so the interval is too narrow')
+                     'the predictor, so the interval is too narrow.')
     known = predictable(predictor)
     unknown = [name for name in predictor.names if name not in known]
     if unknown:
         notes.append(f'{shortened(", ".join(unknown), 60)}: not predictable '
-                     'yet, so no difference is predicted')
+                     'yet, so no difference is predicted.')
     return notes
 
 
@@ -274,7 +274,7 @@ def _notes_on_distance(predictor: Predictor, joint: Joint,
             far.append(name)
     if not far:
         return []
-    return [f'{shortened(", ".join(far), 60)}: far from the training models']
+    return [f'{shortened(", ".join(far), 60)}: far from the training models.']
 
 
 def _notes_on_answers(answers: tuple[Answers, Answers],
@@ -289,7 +289,7 @@ def _notes_on_answers(answers: tuple[Answers, Answers],
     if not n_alone:
         return []
     return [
-        f'{n_alone} items that one of the models alone answered are left out'
+        f'{n_alone} items that one of the models alone answered are left out.'
     ]
 
 

@@ -112,7 +112,7 @@ class BenchmarkFit:
     `error` is the root mean squared error of fitted models without their
     family, a fraction, and `expected_error` the median of the standard
     deviations that were predicted for these errors. `notes` are remarks for
-    users.
+    users, each of which ends in a period.
     """
     benchmark: str
     chance: float

@@ -69,5 +69,5 @@ def _unused(file: str, kind: str, names: Collection[str],
     n_characters = 100
     return [
         f'{file}: names that are not among the {kind} do not count: '
-        f'{shortened(", ".join(unused), n_characters)}'
+        f'{shortened(", ".join(unused), n_characters)}.'
     ]

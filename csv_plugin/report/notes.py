@@ -1,4 +1,8 @@
-"""Notes for readers of predictions, one line each."""
+"""Notes for readers of predictions, one line each.
+
+A note ends in a period. Reasons for missing numbers, and paths of predictors,
+are shown as they are.
+"""
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress, product
@@ -132,7 +136,7 @@ def _on_outliers(predictions: Predictions) -> str:
                      f'({percent(cell.observed):.1f}, interval {interval})')
     return (f'{method}: {len(far)} of {n_cells} observed accuracies lie '
             f'outside of their interval, where about {n_expected:.0f} are '
-            f'expected to: {first(named, most)}')
+            f'expected to: {first(named, most)}.')
 
 
 def outcome(predictions: Predictions) -> Iterator[str]:
@@ -231,7 +235,7 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
             if view.best[m] >= least_likely:
                 named.append(f'{overall.models[m]} ({view.best[m]:.0%})')
         yield (f'{method}: the largest mean is probably that of '
-               f'{", ".join(named)}')
+               f'{", ".join(named)}.')
     if uncertain:
         yield (f'ranks such as 2-4: with a probability of {level:.0%} the '
                'rank lies there, as the losses cannot order these models.')
@@ -344,7 +348,7 @@ def _remarks(part: BenchmarkFit) -> list[str]:
         remarks.append(NOT_YET)
     if len(part.fit_models) < _ENOUGH:
         remarks.append(f'fitted to {len(part.fit_models)} models, so that '
-                       f'intervals are wide: {_WOULD_DO}')
+                       f'intervals are wide: {_WOULD_DO}.')
     return remarks
 
 

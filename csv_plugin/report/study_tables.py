@@ -284,9 +284,10 @@ def write_report(path: FilePath,
     n_main = len(judged_benchmarks(study))
     legend = _LEGEND.format(
         level=study.predictions.level, n_main=n_main, any=ANY)
-    notes = [*outside_notes(_of_method(study))]
-    for note in (*remarks, *learning_notes(study.predictor, verbose=True)):
-        notes.append(f'{note}.')
+    notes = [
+        *outside_notes(_of_method(study)), *remarks,
+        *learning_notes(study.predictor, verbose=True)
+    ]
     fits = [['benchmark', *FIT_HEADER]]
     for part in study.predictor.benchmarks:
         fits.append([part.benchmark, *fit_cells(part)])

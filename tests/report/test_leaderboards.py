@@ -78,7 +78,7 @@ def test_text():
         'predicted: 2 of 3 observed accuracies lie outside of their interval, '
         'where about 0 are expected to:',
         '  m0 on bench-0 (50.0, interval 30.0-45.0), m1 on bench-0 (50.0, '
-        'interval 30.0-45.0)',
+        'interval 30.0-45.0).',
     ]  # yapf: disable
 
 
@@ -161,7 +161,7 @@ def test_ranks_and_means_with_their_intervals():
     first, second = np.argsort(-two.overall.views['p'].best)
     names, best = 'AB', two.overall.views['p'].best
     assert (f'{probable}{names[first]} ({best[first]:.0%}), '
-            f'{names[second]} ({best[second]:.0%})') in two.notes
+            f'{names[second]} ({best[second]:.0%}).') in two.notes
     # Means of models are the same, whichever others are there.
     assert mean_cells(two.overall, 'p') == mean_cells(board.overall, 'p')[:2]
 

@@ -102,7 +102,7 @@ def test_findings():
         'same order, 0 is no relation): p 1.00 (6 held-out models).')
     assert far == (
         'p: 1 of 12 observed accuracies lie outside of their interval, where '
-        'about 1 are expected to: m5 on b1 (95.0, interval 60.0-80.0)')
+        'about 1 are expected to: m5 on b1 (95.0, interval 60.0-80.0).')
     # Scores that no interval leaves out are not counted.
     for place in product('p', MODELS[:4], ('b0', 'b1')):
         cells.predicted[place] = replace(predict(), low=0.0, high=1.0)
