@@ -192,15 +192,18 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
                               margin: float) -> list[Difference]:
     """Return differences of the means of the runs' accuracies, and their mean.
 
-    The noise is that of the runs or, with one run each, that of the items.
+    The noise is that of the runs or, with one run each, that of the items. The
+    mean is over the main benchmarks of the table of A.
 
     Raises:
         InputError: There is no benchmark with accuracies of all runs and, with
-            one run each, a known number of items.
+            one run each, a known number of items; or the tables have two
+            numbers of items for one benchmark.
     """
     n_runs = len(a.models), len(b.models)
     names = []
-    for name, n_items in zip(a.benchmarks, a.n_items):
+    items = _items_of_both(a, b)
+    for name, n_items in items.items():
         has_noise = n_items > 0 or n_runs != (1, 1)
         if has_noise and _is_complete(a, name) and _is_complete(b, name):
             names.append(name)
@@ -219,7 +222,8 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
     for name, share in shares.items():
         of_a, of_b = a.values @ share, b.values @ share
         if n_runs == (1, 1):
-            noises = {ITEMS: _noise_of_items(a, b, share)}
+            n_items = [items[benchmark] for benchmark in names]
+            noises = {ITEMS: _noise_of_items(a, b, share, n_items)}
         else:
             noises = {RUNS: run_noise((of_a, of_b), n_runs)}
         value = float(of_b.mean() - of_a.mean())
@@ -227,18 +231,32 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
     return found
 
 
+def _items_of_both(a: AccuracyTable, b: AccuracyTable) -> dict[str, int]:
+    """Numbers of items of the benchmarks in both tables, 0 where unknown."""
+    items_of_b = dict(zip(b.benchmarks, b.n_items.tolist()))
+    found = {}
+    for name, of_a in zip(a.benchmarks, a.n_items.tolist()):
+        if name not in items_of_b:
+            continue
+        of_b = items_of_b[name]
+        if of_a and of_b and of_a != of_b:
+            raise InputError(f'items of {name!r}', 'as many of A as of B',
+                             f'{of_a} and {of_b}',
+                             'Give accuracies on the same items.')
+        found[name] = of_a or of_b
+    return found
+
+
 def _is_complete(table: AccuracyTable, benchmark: str) -> bool:
     """True if all models were run on a benchmark."""
-    if benchmark not in table.benchmarks:
-        return False
     return not np.isnan(table.column(benchmark)).any()
 
 
-def _noise_of_items(a: AccuracyTable, b: AccuracyTable,
-                    share: NDArray) -> Noise:
+def _noise_of_items(a: AccuracyTable, b: AccuracyTable, share: NDArray,
+                    n_items: Sequence[int]) -> Noise:
     """Noise of the difference of one run each, by shares of benchmarks."""
     errors = []
-    for k, n_items in enumerate(a.n_items.tolist()):
+    for k, number in enumerate(n_items):
         pair = float(a.values[0, k]), float(b.values[0, k])
-        errors.append(items_noise(pair, n_items, (1, 1)).error)
+        errors.append(items_noise(pair, number, (1, 1)).error)
     return Noise.even(float(np.linalg.norm(share * errors)))

@@ -87,7 +87,7 @@ def check_models(where: str,
     low, high = 0.01, 1e4
     if len(means) >= 4:
         low, high = np.quantile(means, (.25, .75))
-    elif n_units.min(initial=MANY) < MANY:
+    elif n_units[scored].min(initial=MANY) < MANY:
         return
     names = [models[m] for m in np.flatnonzero(scored)]
     check_means(where, names, means, low, high)

@@ -137,6 +137,14 @@ class Overall:
         return view
 
     @property
+    def has_means(self) -> bool:
+        """True if the means are over several benchmarks.
+
+        Nothing is shown of the mean of a single one: it is its accuracy.
+        """
+        return len(self.benchmarks) > 1
+
+    @property
     def ranked(self) -> NDArray[np.bool_]:
         """Models with an observed mean, if any, and one by the first method.
 

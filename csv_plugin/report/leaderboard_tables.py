@@ -159,9 +159,9 @@ def _foot(board: Leaderboard, cell: str = '') -> Column:
 def _main_groups(board: Leaderboard,
                  with_ranks: bool = False) -> Iterator[list[Column]]:
     """Yield groups with predictions of the first predictor alone."""
-    predictions = board.predictions
+    predictions, overall = board.predictions, board.overall
     main = predictions.methods[0]
-    if len(predictions.main) > 1 and main in board.overall.methods:
+    if overall.has_means and main in overall.methods:
         yield _of_means(board, [main], with_ranks, with_differences=False)
     for b, benchmark in enumerate(predictions.benchmarks):
         [error] = percents([predictions.mean_difference(main)[b]])
@@ -174,8 +174,7 @@ def _main_groups(board: Leaderboard,
 def _groups(board: Leaderboard) -> Iterator[list[Column]]:
     """Yield groups with predictions of all predictors, and differences."""
     predictions, overall = board.predictions, board.overall
-    # There are no means of a single benchmark.
-    if len(predictions.main) > 1 and overall.benchmarks:
+    if overall.has_means:
         columns = _of_means(board, overall.methods)
         if columns:
             yield columns

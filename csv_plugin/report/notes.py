@@ -108,7 +108,7 @@ def reasons(predictions: Predictions) -> Iterator[str]:
 def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
     """Yield the agreement of predictions and observed accuracies."""
     main = predictions.main
-    if len(main) > 1:
+    if overall.has_means:
         yield from _of_means(predictions, overall)
     if len(main) < len(predictions.benchmarks):
         rest = [name for name in predictions.benchmarks if name not in main]
@@ -220,7 +220,7 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
     Where the best one is certain, it is not named. There are no notes on means
     of a single benchmark.
     """
-    if len(overall.benchmarks) < 2:
+    if not overall.has_means:
         return
     # Most models that are named as perhaps the best, and their least
     # probability.

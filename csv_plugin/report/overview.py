@@ -60,7 +60,7 @@ def _mean_rows(board: Leaderboard) -> list[list[str]]:
     """The row of the mean; none for a single benchmark."""
     overall = board.overall
     view = overall.views.get(board.predictions.methods[0])
-    if len(overall.benchmarks) < 2 or view is None:
+    if not overall.has_means or view is None:
         return []
     name = f'mean of {len(overall.benchmarks)}'
     [observed] = percents(overall.observed)
@@ -124,7 +124,7 @@ def _mean_columns(board: Leaderboard, order: Sequence[int]) -> list[Column]:
     """
     overall = board.overall
     method = board.predictions.methods[0]
-    if len(overall.benchmarks) < 2 or method not in overall.methods:
+    if not overall.has_means or method not in overall.methods:
         return []
     columns = []
     if not np.isnan(overall.observed).all():

@@ -82,6 +82,16 @@ def test_text():
     ]  # yapf: disable
 
 
+def test_no_mean_of_one_benchmark():
+    """Of two main benchmarks, one was run by too few models."""
+    cells = some_cells(2, labels=('predicted', ))
+    cells.observed['m0', 'bench-1'] = cells.observed['m1', 'bench-1'] = NO_DUMP
+    board = cells.board()
+    assert board.overall.benchmarks == ('bench-0', )
+    assert 'mean of' not in as_text(board) + as_markdown(board)
+    assert not any('mean' in note.lower() for note in board.notes[2:])
+
+
 def test_text_without_real_scores():
     cells = some_cells(2, labels=('predicted', ))
     cells.observed = dict.fromkeys(cells.observed, NO_DUMP)

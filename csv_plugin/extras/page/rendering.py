@@ -103,7 +103,6 @@ def render(page: Page) -> str:
     # Into the page it goes unescaped.
     style = Markup(environment.loader.get_source(environment, 'page.css')[0])
     predictions = page.board.predictions
-    several = len(predictions.benchmarks) > 1
     overall = page.board.overall
     comparisons = [_errors(predictions, name) for name in predictions.methods]
     rows = {}
@@ -121,7 +120,7 @@ def render(page: Page) -> str:
         rows=rows,
         outside=_outside(predictions),
         finding=_finding(predictions, comparisons[0]),
-        overall=overall if several else None,
+        overall=overall if overall.has_means else None,
         mean_cells=means,
         rank_cells=ranks,
         mean_bars=_mean_bars(overall),
