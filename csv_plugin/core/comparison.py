@@ -138,7 +138,11 @@ class Comparison:
 def number_of(part: Difference,
               value: Optional[float],
               sign: str = '+') -> str:
-    """Return a difference or an error in its unit; '-' without one."""
+    """Return a difference or an error in its unit; '-' without one.
+
+    `sign` is that of Python's formats: '+' shows the plus of a positive
+    number, '' does not.
+    """
     if value is None:
         return '-'
     if part.of_losses:

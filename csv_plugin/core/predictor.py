@@ -405,7 +405,7 @@ class Predictor(PublicNames):
         joint = self.joint(features, families)
         if known is None:
             return self.predictions(joint, features.models, level), joint
-        observed = known.spread(features.models, self.names).values
+        observed = known.reindexed(features.models, self.names).values
         joint = joint.given(observed)
         table = self.predictions(joint, features.models, level)
         seen = ~np.isnan(observed)

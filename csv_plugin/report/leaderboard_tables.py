@@ -20,7 +20,7 @@ from csv_plugin.io.files import FilePath, file_set, write_text
 from csv_plugin.io.json_files import write_json
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.leaderboards import FIELDS, Leaderboard
-from csv_plugin.report.notes import item_notes, outcome, outside_notes, reasons
+from csv_plugin.report.notes import far_notes, item_notes, outcome, reasons
 from csv_plugin.report.screen import markdown_list, markdown_table
 
 Column = list[str]
@@ -60,7 +60,7 @@ def as_short_text(board: Leaderboard, width: int, rest: str) -> str:
         n_more = len(notes) - most
         notes[most:] = [f'... and {n_more} more such lines in {rest}.']
     notes += item_notes(predictions, board.items)
-    notes += outside_notes(predictions)
+    notes += far_notes(predictions)
     return f'{table}\n\n{wrapped(notes, width)}'
 
 

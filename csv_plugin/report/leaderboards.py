@@ -14,8 +14,8 @@ from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.overall import NamedJoint, Overall
 from csv_plugin.core.predicting import (ColumnsByLabel, ObservedAccuracies,
                                         Predictors, collect_features,
-                                        known_items, predict_models,
-                                        predictable_benchmarks)
+                                        fitted_benchmarks, known_items,
+                                        predict_models)
 from csv_plugin.core.predictions import OBSERVED, Missing, Predictions
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath
@@ -110,7 +110,7 @@ def predict_run(work_dir: FilePath,
 
     By label, `predictors` are predictors or why they are unusable, and `files`
     their files. `observed` are accuracies of all models on all
-    `predictable_benchmarks`, or why there is none. `folders` are as in
+    `fitted_benchmarks`, or why there is none. `folders` are as in
     `Leaderboard`. `progress` wraps the models. `known`, `items` and
     `families` are as in `predict_columns`.
     """
@@ -144,7 +144,7 @@ def predict_columns(
     and benchmark, where known. If they are fewer than those that predictors
     were fitted to, intervals are wider when the accuracies are judged.
     """
-    benchmarks = predictable_benchmarks(predictors)
+    benchmarks = fitted_benchmarks(predictors)
     predictions, joints = predict_models(predictors, columns, benchmarks,
                                          known, families)
     predictions = predictions.select(folders)

@@ -6,7 +6,7 @@ are shown as they are.
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress, product
-from typing import TypeVar, Union
+from typing import NamedTuple, TypeVar, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from csv_plugin.core.formatting import number, percent
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import MEAN_ERROR, Overall
 from csv_plugin.core.predictions import (NOT_YET, OBSERVED, Missing,
-                                         Predictions, outliers)
+                                         Predictions, misses)
 from csv_plugin.core.predictor import BenchmarkFit, Predictor
 
 #: With fewer models or families, a note says that there are too few.
@@ -48,10 +48,10 @@ def _named(names: Sequence[str], everything: Sequence[str], kind: str) -> str:
     """Names in a line; 'all 5 models' if they are everything of their kind."""
     if len(names) == len(everything) > 1:
         return f'all {len(everything)} {kind}'
-    return first(names)
+    return first_names(names)
 
 
-def first(names: Sequence[str], most: int = 8) -> str:
+def first_names(names: Sequence[str], most: int = 8) -> str:
     """Names in a line, and how many more there are."""
     line = ', '.join(names[:most])
     n_more = len(names) - most
@@ -59,9 +59,10 @@ def first(names: Sequence[str], most: int = 8) -> str:
 
 
 def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
-    """Return all notes on predictions beside the observed accuracies.
+    """Return the notes on a table of predictions, whose means are `overall`.
 
-    `overall` has their means.
+    They are the legend, the reasons for missing numbers, the agreement with
+    observed accuracies, and which models are far from the training models.
     """
     legend = []
     if np.isfinite(predictions.values).any():
@@ -70,15 +71,37 @@ def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
             legend.append(DIFFERENCES)
     return [
         *legend, *reasons(predictions), *findings(predictions, overall),
-        *outside_notes(predictions)
+        *far_notes(predictions)
     ]
+
+
+class _OfModel(NamedTuple):
+    """Gaps of one model in one column, all for one reason."""
+    column: str
+    model: str
+    reason: str
+
+
+class _OfModels(NamedTuple):
+    """Gaps in one column, of models with the same reason and benchmarks."""
+    column: str
+    reason: str
+    benchmarks: tuple[str, ...]
+
+
+class _OfColumns(NamedTuple):
+    """Gaps of several columns with the same reason, benchmarks and models."""
+    reason: str
+    benchmarks: tuple[str, ...]
+    models: tuple[str, ...]
 
 
 def reasons(predictions: Predictions) -> Iterator[str]:
     """Yield why cells have no number, one line for all of the same reason.
 
     A line is about one or more columns (the observed accuracies, or the
-    predictions by a method), models and benchmarks, and all cells of these.
+    predictions by a method), models and benchmarks, and all cells of these,
+    such as 'observed, ours of m1, m2 on all 4 benchmarks: no dump'.
     """
     models, benchmarks = predictions.models, predictions.benchmarks
     columns = OBSERVED, *predictions.methods
@@ -88,39 +111,42 @@ def reasons(predictions: Predictions) -> Iterator[str]:
     for column, model, name in product(columns, models, benchmarks):
         gap = predictions.missing.get((model, name, column))
         if gap:
-            cells.append(((column, model, gap.reason), name))
-    by_model = []
+            cells.append((_OfModel(column, model, gap.reason), name))
+    of_models = []
     for key, names in _grouped(cells).items():
-        column, model, reason = key
-        by_model.append(((column, reason, *names), model))
-    by_column = []
-    for names_key, same_models in _grouped(by_model).items():
-        column, reason, *names = names_key
-        by_column.append(((reason, tuple(names), tuple(same_models)), column))
-    for last_key, same_columns in _grouped(by_column).items():
-        reason, on_names, of_names = last_key
-        of_models = _named(of_names, models, 'models')
-        on_benchmarks = _named(on_names, benchmarks, 'benchmarks')
-        yield (f'{", ".join(same_columns)} of {of_models} on {on_benchmarks}: '
-               f'{reason}')
+        joined = _OfModels(key.column, key.reason, tuple(names))
+        of_models.append((joined, key.model))
+    of_columns = []
+    for gaps, same_models in _grouped(of_models).items():
+        whole = _OfColumns(gaps.reason, gaps.benchmarks, tuple(same_models))
+        of_columns.append((whole, gaps.column))
+    for line, same_columns in _grouped(of_columns).items():
+        named_models = _named(line.models, models, 'models')
+        named_benchmarks = _named(line.benchmarks, benchmarks, 'benchmarks')
+        yield (f'{", ".join(same_columns)} of {named_models} on '
+               f'{named_benchmarks}: {line.reason}')
 
 
 def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
-    """Yield the agreement of predictions and observed accuracies."""
+    """Yield how predictions agree with observed accuracies.
+
+    They also say what means are over and leave out, and which accuracies lie
+    outside of their intervals.
+    """
     main = predictions.main
     if overall.has_means:
         yield from _of_means(predictions, overall)
     if len(main) < len(predictions.benchmarks):
         rest = [name for name in predictions.benchmarks if name not in main]
         yield ('Means leave out benchmarks that are not main ones: '
-               f'{first(rest)}.')
-    if outliers(predictions):
-        yield _on_outliers(predictions)
+               f'{first_names(rest)}.')
+    if misses(predictions):
+        yield _on_misses(predictions)
 
 
-def _on_outliers(predictions: Predictions) -> str:
+def _on_misses(predictions: Predictions) -> str:
     """A line on accuracies outside of their intervals, some of them named."""
-    far = outliers(predictions)
+    missed = misses(predictions)
     method = predictions.methods[0]
     # No accuracy lies outside of 0 to 1.
     can_miss = ((predictions.low[:, :, 0] > 0) |
@@ -130,13 +156,13 @@ def _on_outliers(predictions: Predictions) -> str:
     # Most single predictions that the line names.
     most = 4
     named = []
-    for cell in far:
+    for cell in missed:
         interval = f'{percent(cell.low):.1f}-{percent(cell.high):.1f}'
         named.append(f'{cell.model} on {cell.benchmark} '
                      f'({percent(cell.observed):.1f}, interval {interval})')
-    return (f'{method}: {len(far)} of {n_cells} observed accuracies lie '
+    return (f'{method}: {len(missed)} of {n_cells} observed accuracies lie '
             f'outside of their interval, where about {n_expected:.0f} are '
-            f'expected to: {first(named, most)}.')
+            f'expected to: {first_names(named, most)}.')
 
 
 def outcome(predictions: Predictions) -> Iterator[str]:
@@ -150,9 +176,9 @@ def outcome(predictions: Predictions) -> Iterator[str]:
     if not errors:
         return
     line = f'Mean absolute error in points: {", ".join(errors)}.'
-    main = predictions.methods[0]
-    n_inside = predictions.covered(main).sum()
-    n_cells = predictions.held_out(main).sum()
+    main_method = predictions.methods[0]
+    n_inside = predictions.covered(main_method).sum()
+    n_cells = predictions.held_out(main_method).sum()
     if n_cells:
         line += (f' {n_inside} of {n_cells} accuracies lie in their '
                  f'{predictions.level:.0%} intervals.')
@@ -161,7 +187,7 @@ def outcome(predictions: Predictions) -> Iterator[str]:
 
 def item_notes(predictions: Predictions, items: Mapping[tuple[str, str],
                                                         int]) -> Iterator[str]:
-    """Yield on which benchmarks only a part of the items was run.
+    """Yield a note for each benchmark of which only some items were run.
 
     `items` are the numbers of items by model and benchmark.
     """
@@ -184,13 +210,13 @@ def item_notes(predictions: Predictions, items: Mapping[tuple[str, str],
 
 def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
     """Yield what means are over, and how well predicted ones agree."""
-    some = len(overall.benchmarks) < len(predictions.main)
+    is_partial = len(overall.benchmarks) < len(predictions.main)
     sentences = []
     if overall.ranked.any():
         sentences.append('Rank 1 is the largest mean.')
-    if some:
+    if is_partial:
         sentences.append(
-            f'Means are over {first(overall.benchmarks)}; on other '
+            f'Means are over {first_names(overall.benchmarks)}; on other '
             'benchmarks, too many accuracies or predictions are missing, '
             'or nothing is predictable yet.')
     if sentences:
@@ -241,14 +267,14 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
                'rank lies there, as the losses cannot order these models.')
 
 
-def outside_notes(predictions: Predictions) -> Iterator[str]:
-    """Yield of which models most predictions are extrapolated.
+def far_notes(predictions: Predictions) -> Iterator[str]:
+    """Yield notes that name models most of whose predictions are extrapolated.
 
     Methods with the same models share a line. Training models are left out.
     """
     predicted = np.isfinite(predictions.values) & ~predictions.in_sample
-    outside = (predictions.extrapolated & predicted).sum(axis=1)
-    mostly = outside > predicted.sum(axis=1) / 2
+    n_far = (predictions.extrapolated & predicted).sum(axis=1)
+    mostly = n_far > predicted.sum(axis=1) / 2
     pairs = []
     for method, far in zip(predictions.methods, mostly.T):
         models = tuple(compress(predictions.models, far))
@@ -319,8 +345,8 @@ def outlier_notes(predictor: Predictor) -> list[str]:
         named.append(f'{model} ({size:.1f} times the expected error)')
     return [
         'Outliers among the training models, which count less: '
-        f'{first(named)}. Without them, the error of families left out is '
-        f'{without} points, with them {with_all}. Check their losses and '
+        f'{first_names(named)}. Without them, the error of families left out '
+        f'is {without} points, with them {with_all}. Check their losses and '
         'accuracies.'
     ]
 
@@ -410,8 +436,8 @@ def family_notes(families: Mapping[str, str],
         own_families = {families[model] for model in models}
         if len(own_families) > 1:
             lines.append(
-                f'{first(models)} have the same losses but several families. '
-                'If they are one model, remove all but one; else give them '
+                f'{first_names(models)} have the same losses but several '
+                'families. If they are one model, remove all but one; else give them '
                 'one family, so that they are held out together.')
     return lines
 

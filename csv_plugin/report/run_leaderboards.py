@@ -5,9 +5,9 @@ from typing import Any, Optional
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.metric_names import no_accuracy
+from csv_plugin.core.metric_names import why_no_accuracy
 from csv_plugin.core.predicting import (ColumnsByLabel, Predictors,
-                                        predictable_benchmarks)
+                                        fitted_benchmarks)
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath
@@ -45,7 +45,7 @@ def run_leaderboard(
     Raises:
         InputError: The folder is no run.
     """
-    benchmarks = predictable_benchmarks(predictors)
+    benchmarks = fitted_benchmarks(predictors)
     observed, other_metrics = read_run_accuracies(work_dir, benchmarks)
     path = newest_summary(work_dir, LEADERBOARD)
     summary = read_json(path, '') if path else {}
@@ -63,7 +63,7 @@ def run_leaderboard(
             if accuracy is None:
                 reason = 'no score in the run'
                 if benchmark in other_metrics:
-                    reason = no_accuracy(other_metrics[benchmark])
+                    reason = why_no_accuracy(other_metrics[benchmark])
                 scores[model, benchmark] = Missing(reason)
             else:
                 scores[model, benchmark] = accuracy

@@ -16,8 +16,7 @@ from csv_plugin.core.text_tables import text_table, wrapped
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import ModelInfo, write_csv
 from csv_plugin.report.leaderboards import Leaderboard
-from csv_plugin.report.notes import (learning_notes, outlier_notes,
-                                     outside_notes)
+from csv_plugin.report.notes import far_notes, learning_notes, outlier_notes
 from csv_plugin.report.screen import markdown_list, markdown_table
 
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
@@ -265,7 +264,7 @@ def summary(study: Study, title: str, wide: bool = False) -> str:
         wrapped(outlier_notes(study.predictor)), table,
         wrapped([legend, '; '.join(methods) + '.']),
         wrapped([expected_line(study)]),
-        wrapped(outside_notes(_of_method(study))),
+        wrapped(far_notes(_of_method(study))),
         wrapped(learning_notes(study.predictor))
     ]
     return '\n\n'.join(filter(None, parts))
@@ -285,7 +284,7 @@ def write_report(path: FilePath,
     legend = _LEGEND.format(
         level=study.predictions.level, n_main=n_main, any=ANY)
     notes = [
-        *outside_notes(_of_method(study)), *remarks,
+        *far_notes(_of_method(study)), *remarks,
         *learning_notes(study.predictor, verbose=True)
     ]
     fits = [['benchmark', *FIT_HEADER]]

@@ -125,7 +125,7 @@ def notes_on_result(found: Predictions, forecasts: Predictions,
                     known: Optional[AccuracyTable]) -> Iterator[str]:
     """Yield notes on known accuracies, and on what means leave out."""
     if known is not None:
-        used = known.spread(found.models, found.benchmarks)
+        used = known.reindexed(found.models, found.benchmarks)
         if np.isnan(used.values).all():
             yield ('None of the known accuracies was used: they belong to '
                    'other checkpoints or other benchmarks.')

@@ -148,7 +148,7 @@ def test_a_page_of_a_table(fitted, capsys):
     assert all(f'<bdi>{row["model"]}</bdi>' in html for row in rows)
     assert 'id="tokens"' not in html
     # Nothing is known that predictions could be compared with.
-    assert '>diff<' not in html and 'id="outliers"' not in html
+    assert '>diff<' not in html and 'id="misses"' not in html
     known = ['predict', '--losses', 'losses.csv', '--predictor', FIT,
              '--known', 'scores.csv', '--page', 'known.html']  # yapf: disable
     assert main(known) == 0

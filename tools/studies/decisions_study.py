@@ -200,7 +200,7 @@ def pairs_of(fold: Fold, accuracies: AccuracyTable,
     low, high, real = (
         with_mean(part) for part in (
             single.low[:, :, 0], single.high[:, :, 0],
-            accuracies.spread(held_out.models, predictor.main).values))
+            accuracies.reindexed(held_out.models, predictor.main).values))
     n_items = np.array(
         [part.n_items for part in predictor.benchmarks if part.main])
     # Items of unknown number make the noise unknown.

@@ -98,7 +98,7 @@ def other_benchmarks(part: Part) -> Cells:
     """Predict each main benchmark from those that are no doubles of it."""
     predictor, features, accuracies, families = part
     names = predictor.names
-    table = accuracies.spread(features.models, names)
+    table = accuracies.reindexed(features.models, names)
     alone = predictor.predict(features)
     found = [
         np.stack([cube[:, :, 0]] * 2)
@@ -125,7 +125,7 @@ def other_benchmarks(part: Part) -> Cells:
 def checkpoints(part: Part, asked_of: str) -> Optional[Cells]:
     """Predict the `BETWEEN` or `LATER` ones of runs; None without runs."""
     predictor, features, accuracies, _ = part
-    table = accuracies.spread(features.models, predictor.names)
+    table = accuracies.reindexed(features.models, predictor.names)
     known, asked = np.zeros((2, len(features.models)), bool)
     runs = np.array([run_of(model) for model in features.models], object)
     for run in np.unique(runs):

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.formatting import counted, interval, percent
 from csv_plugin.core.overall import MEAN_ERROR, Overall
-from csv_plugin.core.predictions import Missing, Outlier, Predictions
+from csv_plugin.core.predictions import Miss, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.heat_maps import HeatMap, full_weight, strongest_maps
@@ -66,13 +66,13 @@ class PredictorFile:
 class Page:
     """The contents of the page.
 
-    `outliers` are accuracies that the main predictor does not explain, the
+    `misses` are accuracies outside the intervals of the main predictor, the
     farthest first; `heat_maps` go by benchmark; `families` go by model, of
     which some may be absent.
     """
     title: str
     board: Leaderboard
-    outliers: Sequence[Outlier]
+    misses: Sequence[Miss]
     predictors: Sequence[PredictorFile]
     heat_maps: Union[list[HeatSection], Missing]
     families: Mapping[str, str]
