@@ -309,7 +309,8 @@ def _notes_on_answers(answers: tuple[Answers, Answers],
     if not n_unpaired:
         return []
     return [
-        f'{n_unpaired} items that one of the models alone answered are left out.'
+        f'{n_unpaired} items that one of the models alone answered are left '
+        'out.'
     ]
 
 

@@ -294,7 +294,8 @@ def _without(benchmarks: Mapping[str, BenchmarkInfo],
             raise InputError(f'{_RUNS}, {name}',
                              'a metric that is an accuracy', metrics, remedy)
         warnings.warn(
-            f'left out benchmark {name!r}: {why_no_accuracy(metrics)}. {remedy}',
+            f'left out benchmark {name!r}: {why_no_accuracy(metrics)}. '
+            f'{remedy}',
             stacklevel=3)
     kept = dict(benchmarks)
     for name in others:

@@ -437,8 +437,8 @@ def family_notes(families: Mapping[str, str],
         if len(own_families) > 1:
             lines.append(
                 f'{first_names(models)} have the same losses but several '
-                'families. If they are one model, remove all but one; else give them '
-                'one family, so that they are held out together.')
+                'families. If they are one model, remove all but one; else '
+                'give them one family, so that they are held out together.')
     return lines
 
 

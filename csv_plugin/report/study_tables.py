@@ -44,7 +44,7 @@ _UNITS = ('MSE in 1e-3, MAE and width of intervals in points; ({any}): all '
           'intervals reach from chance, or below, to 100 %; means of MSE are '
           'geometric.')
 
-#: Methods of a study, as rows and columns are called after them.
+#: Meaning of the names of methods in rows and columns.
 _METHODS = {
     'salience': 'the method, which learns how much each loss counts',
     'mean-loss': 'the baseline, the mean loss with a learned floor',
@@ -109,6 +109,7 @@ def fit_cells(part: BenchmarkFit) -> list[str]:
 
 
 def _of_method(study: Study) -> Predictions:
+    """Predictions of the method under study alone."""
     return study.predictions.select(methods=[study.predictions.methods[0]])
 
 
@@ -142,7 +143,8 @@ def short_table(study: Study) -> str:
     """Error, its ratio to the mean loss and coverage, for the terminal.
 
     The rows are the benchmarks by the method, and then the means over the main
-    ones by each method.
+    ones by each method. A ratio of means is that of the mean errors. The study
+    has the baseline 'mean-loss'.
     """
     by_method = _errors_by_method(study)
     baseline = by_method[MEAN_LOSS]
@@ -168,27 +170,36 @@ def _errors_by_method(study: Study) -> dict[str, ErrorsByBenchmark]:
 
 def _short_cells(errors: ErrorsByBenchmark, baseline: ErrorsByBenchmark,
                  names: Sequence[str]) -> list[str]:
-    """Three cells; '-' where an error on a benchmark is missing."""
+    """Mean error, its ratio to the baseline's, and mean coverage.
+
+    An error or a ratio is '-' where an error on one of the benchmarks is
+    missing.
+    """
     if not names:
         return ['-'] * 3
-    error, by_mean_loss = 0.0, 0.0
+    total, total_of_baseline = 0.0, 0.0
     coverages = []
     for name in names:
-        error += errors[name].mae
-        by_mean_loss += baseline[name].mae
+        total += errors[name].mae
+        total_of_baseline += baseline[name].mae
         coverages.append(errors[name].coverage)
-    ratio = error / by_mean_loss if by_mean_loss else math.nan
+    ratio = total / total_of_baseline if total_of_baseline else math.nan
+    error = total / len(names)
     return [
-        number(percent(error / len(names))),
+        number(percent(error)),
         number(ratio, '.2f'),
         _of_intervals(_mean(coverages), error, '.0%')
     ]
 
 
 def _of_intervals(value: float, error: float, digits: str) -> str:
-    """A measure of intervals; `ANY` if there are errors, but no measure."""
-    says_nothing = math.isnan(value) and not math.isnan(error)
-    return f'({ANY})' if says_nothing else number(value, digits)
+    """A measure of intervals as a cell; '-' where nothing was predicted.
+
+    With an error, accuracies were predicted. If the measure is NaN all the
+    same, all intervals are uninformative, and the cell is `ANY`.
+    """
+    is_uninformative = math.isnan(value) and not math.isnan(error)
+    return f'({ANY})' if is_uninformative else number(value, digits)
 
 
 def expected_line(study: Study) -> str:
@@ -226,7 +237,11 @@ def _mean_mse(errors: ErrorsByBenchmark, names: Sequence[str]) -> float:
 
 
 def _wide_cells(errors: Sequence[BenchmarkErrors]) -> list[str]:
-    """Means of MAE, rank correlation, coverage and width over benchmarks."""
+    """Means of MAE, rank correlation, coverage and width over benchmarks.
+
+    Where all intervals are uninformative, the coverage is NaN, and neither it
+    nor the width counts.
+    """
     sizes, correlations, coverages, widths = [], [], [], []
     for part in errors:
         sizes.append(part.mae)

@@ -14,7 +14,7 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.spans import TokenSpans
-from csv_plugin.report.comparison_report import as_text, sentence
+from csv_plugin.report.comparison_report import as_text, conclusion
 from tests.runs import OTHER_TEXTS, dump, model_losses, train
 from tests.tables import CHANCE, small_tables
 
@@ -197,10 +197,10 @@ def test_losses_decide_where_predictions_cannot(predictor):
     mean = parts_on(found, 'mean')['predicted']
     assert mean.verdict == 'cannot tell' and mean.value > 0
     assert found.decisive.kind == 'loss' and found.verdict == 'better'
-    assert 'No benchmark shows a predicted difference yet' in sentence(found)
+    assert 'No benchmark shows a predicted difference yet' in conclusion(found)
     asked = compare(a, b, predictor, decided_by='mean')
     assert asked.verdict == 'cannot tell'
-    assert 'By loss: B is better than A' in sentence(asked)
+    assert 'By loss: B is better than A' in conclusion(asked)
 
 
 def test_what_items_would_show(predictor):

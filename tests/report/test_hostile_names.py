@@ -164,4 +164,4 @@ def test_comparison(name):
         compare(answers=(grades, grades)), runs=((name, ), ('b', )))
     check_screen(comparison_report.as_text(found))
     check_screen(comparison_report.as_line(found))
-    check_screen(comparison_report.sentence(found))
+    check_screen(comparison_report.conclusion(found))
