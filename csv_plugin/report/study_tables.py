@@ -54,7 +54,7 @@ _METHODS = {
 ErrorsByBenchmark = Mapping[str, BenchmarkErrors]
 
 #: Columns of tables of fits, see `fit_cells`, and their legend.
-FIT_HEADER = 'error', 'expected error'
+FIT_HEADER = 'RMS error', 'expected error'
 FIT_LEGEND = (
     'Errors are in points and of the training models, each predicted from '
     'models of other families: the root mean square over the models, and the '

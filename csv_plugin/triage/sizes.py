@@ -70,8 +70,8 @@ class LossLaw:
         self._centre = powers.mean(axis=0)
         self._spread = powers.std(axis=0)
         self._families = sorted({row.family for row in models})
-        # It decides where all models have the same number of tokens per
-        # parameter.
+        # Where all models have the same number of tokens per parameter, N and
+        # D are collinear. This small penalty makes their slopes unique.
         slope_penalty = 1e-3
         offset_penalties = [1.0] * len(self._families)
         penalties = [0, slope_penalty, slope_penalty, *offset_penalties]
@@ -98,10 +98,10 @@ class LossLaw:
 
 def back_test(logs: NDArray, models: Sequence[ModelInfo],
               is_new: bool) -> NDArray[np.float64]:
-    """Return errors of the law in logarithms of losses, `(S, K)`.
+    """Return errors of the law in logarithms of losses, `(E, K)`.
 
-    `logs` are those of n models, `(n, K)`. The S errors are divided by their
-    growth beyond the range of compute; S is 0 if no back-test is possible.
+    `logs` are those of n models, `(n, K)`. The E errors are divided by their
+    growth beyond the range of compute; E is 0 if no back-test is possible.
     With `is_new`, for a target of a new family, families are left out whole.
     """
     left_out = _errors_left_out(logs, models, is_new)
