@@ -272,10 +272,10 @@ def _notes_on_predictor(predictor: Predictor,
     if fitted:
         notes.append(f'{" and ".join(fitted)}: among the training models of '
                      'the predictor, so the interval is too narrow.')
-    known = predictable(predictor)
-    unknown = [name for name in predictor.names if name not in known]
-    if unknown:
-        notes.append(f'{shortened(", ".join(unknown), 60)}: not predictable '
+    above_chance = predictable(predictor)
+    not_yet = [name for name in predictor.names if name not in above_chance]
+    if not_yet:
+        notes.append(f'{shortened(", ".join(not_yet), 60)}: not predictable '
                      'yet, so no difference is predicted.')
     return notes
 
@@ -287,10 +287,10 @@ def _notes_on_distance(predictor: Predictor, joint: Joint,
     predictions = predictor.predictions(compared, stand_in_names(n_runs),
                                         level)
     is_far = predictions.extrapolated[:, :, 0].any(axis=0)
-    known = predictable(predictor)
+    above_chance = predictable(predictor)
     far = []
     for name, is_name_far in zip(predictor.names, is_far):
-        if is_name_far and name in known:
+        if is_name_far and name in above_chance:
             far.append(name)
     if not far:
         return []

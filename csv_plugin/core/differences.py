@@ -238,8 +238,7 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
     for name, share in shares.items():
         of_a, of_b = a.values @ share, b.values @ share
         if n_runs == (1, 1):
-            n_items = [items[benchmark] for benchmark in names]
-            noises = {ITEMS: _noise_of_items(a, b, share, n_items)}
+            noises = {ITEMS: _noise_of_items(a, b, share, items)}
         else:
             noises = {RUNS: run_noise((of_a, of_b), n_runs)}
         value = float(of_b.mean() - of_a.mean())
@@ -269,10 +268,10 @@ def _is_complete(table: AccuracyTable, benchmark: str) -> bool:
 
 
 def _noise_of_items(a: AccuracyTable, b: AccuracyTable, share: NDArray,
-                    n_items: Sequence[int]) -> Noise:
+                    items: Mapping[str, int]) -> Noise:
     """Noise of the difference of one run each, by shares of benchmarks."""
     errors = []
-    for k, number in enumerate(n_items):
+    for k, name in enumerate(a.benchmarks):
         pair = float(a.values[0, k]), float(b.values[0, k])
-        errors.append(items_noise(pair, number, (1, 1)).error)
+        errors.append(items_noise(pair, items[name], (1, 1)).error)
     return Noise.even(float(np.linalg.norm(share * errors)))

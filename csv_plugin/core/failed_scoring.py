@@ -8,8 +8,6 @@ from csv_plugin.core.conventions import InputError
 
 #: With fewer units, most losses may be 0 by accident.
 MANY = 10
-#: With fewer units, all losses may be equal by rounding.
-FEW = 5
 _REMEDY = 'Its scoring failed: score it again, or leave the model out.'
 
 
@@ -22,10 +20,12 @@ def check_spread(where: str, models: Sequence[str], losses: NDArray,
 
     Raises:
         InputError: Those of a model are 0 on all units, or on most of at least
-            `MANY`, or the same on 9 in 10 of at least `FEW`.
+            `MANY`, or the same on 9 in 10 of at least 5.
     """
     # Losses up to this count as 0.
     nothing = 1e-9
+    # With fewer units, all losses may be equal by rounding.
+    few = 5
     # Share of the sorted losses at either end that may differ from the others.
     ends = 0.05
     # Least range of the other losses, as a share of the highest. The least of
@@ -44,7 +44,7 @@ def check_spread(where: str, models: Sequence[str], losses: NDArray,
                              f'0 on {n_zeros} of {n_units}', _REMEDY)
         n_at_end = int(ends * n_units)
         low, high = known[n_at_end], known[-1 - n_at_end]
-        if n_units >= FEW and high - low <= least_range * high:
+        if n_units >= few and high - low <= least_range * high:
             raise InputError(f'{where}, model {model!r}',
                              'losses that differ from unit to unit',
                              f'{low:g} on nearly all of {n_units} units',

@@ -9,14 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 def mse(observed: ArrayLike, predicted: ArrayLike) -> float:
     """Mean squared error, the measure of the paper's Table 1."""
-    observed, predicted = _complete(observed, predicted)
-    return _mean((observed - predicted)**2)
+    return _mean(_differences(observed, predicted)**2)
 
 
 def mae(observed: ArrayLike, predicted: ArrayLike) -> float:
     """Mean absolute error."""
-    observed, predicted = _complete(observed, predicted)
-    return _mean(np.abs(observed - predicted))
+    return _mean(np.abs(_differences(observed, predicted)))
 
 
 def spearman(observed: ArrayLike, predicted: ArrayLike) -> float:
@@ -55,14 +53,19 @@ def best_ranks(values: NDArray) -> NDArray[np.float64]:
 
 def coverage(observed: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
     """Share of observed accuracies inside their intervals, bounds included."""
-    observed, low, high = _complete(observed, low, high)
-    return _mean((low <= observed) & (observed <= high))
+    accuracies, low_ends, high_ends = _complete(observed, low, high)
+    return _mean((low_ends <= accuracies) & (accuracies <= high_ends))
 
 
 def mean_width(low: ArrayLike, high: ArrayLike) -> float:
     """Mean width of intervals."""
-    low, high = _complete(low, high)
-    return _mean(high - low)
+    return _mean(_differences(high, low))
+
+
+def _differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
+    """The first minus the second, without the models that lack either."""
+    first, second = _complete(a, b)
+    return first - second
 
 
 def _complete(*arguments: ArrayLike) -> NDArray[np.float64]:
@@ -74,4 +77,5 @@ def _complete(*arguments: ArrayLike) -> NDArray[np.float64]:
 
 
 def _mean(values: NDArray[np.float64] | NDArray[np.bool_]) -> float:
+    """The mean of some values; NaN of none."""
     return float(values.mean()) if values.size else float('nan')
