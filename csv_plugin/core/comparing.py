@@ -97,13 +97,14 @@ def compare(a: Optional[Runs] = None,
     notes: list[str] = []
     if runs_of_a:
         compared = [*runs_of_a, *runs_of_b]
-        one_family = same_family or _of_one_run([*names[0], *names[1]])
         notes += _notes_on_engines(n_runs, compared)
         measured = measure([*compared, *same_recipe], n_runs, predictor)
-        by_losses = _compare_losses(measured, names, predictor, one_family,
-                                    level, margin)
-        found += by_losses[0]
-        notes += by_losses[1]
+        differences, more_notes = _compare_losses(measured,
+                                                  [*names[0], *names[1]],
+                                                  predictor, same_family,
+                                                  level, margin)
+        found += differences
+        notes += more_notes
     main = predictable_main(predictor) if predictor else []
     pairs: list[PairedAnswers] = []
     if answers is not None:
@@ -123,15 +124,13 @@ def compare(a: Optional[Runs] = None,
                       tuple(notes))
 
 
-def _compare_losses(measured: ComparedLosses, names: tuple[tuple[str, ...],
-                                                           tuple[str, ...]],
-                    predictor: Optional[Predictor], one_family: bool,
+def _compare_losses(measured: ComparedLosses, runs: Sequence[str],
+                    predictor: Optional[Predictor], same_family: bool,
                     level: float,
                     margin: float) -> tuple[list[Difference], list[str]]:
     """Differences of the losses and of predicted accuracies, and notes.
 
-    `names` are those of the runs of A and of B; with `one_family`, all are of
-    one family.
+    `runs` are the names of the runs of A and of B.
     """
     n_runs = measured.n_runs
     found: list[Difference] = []
@@ -143,10 +142,11 @@ def _compare_losses(measured: ComparedLosses, names: tuple[tuple[str, ...],
                      'losses themselves are not compared. Give losses by '
                      'text or item, or runs of one recipe with other seeds.')
     if predictor and measured.features is not None:
+        one_family = same_family or _of_one_run(runs)
         joint = _joint(predictor, measured.features, n_runs, one_family)
         found += predicted_differences(predictor, joint, measured, level,
                                        margin)
-        notes += _notes_on_predictor(predictor, [*names[0], *names[1]])
+        notes += _notes_on_predictor(predictor, runs)
         notes += _notes_on_distance(predictor, joint, n_runs, level)
     if n_runs == (1, 1) and np.array_equal(*measured.losses[:2]):
         notes.append('A and B have the same losses. One of the two may be a '

@@ -310,19 +310,19 @@ def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
 def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:
     """Return what users must know of the training of a predictor.
 
-    Benchmarks with the same remark share a line. `verbose` adds all other
+    Benchmarks with the same note share a line. `verbose` adds all other
     notes of the training, one line for each benchmark.
     """
-    remarks = []
+    shared = []
     others = []
     for part in predictor.benchmarks:
-        found = _remarks(part)
-        for remark in found:
-            remarks.append((remark, part.benchmark))
+        found = _notes_on_fit(part)
+        for note in found:
+            shared.append((note, part.benchmark))
         for note in part.notes:
             if note not in found:
                 others.append(f'{part.benchmark}: {note}')
-    lines = _by_remark(remarks, predictor.names)
+    lines = _by_note(shared, predictor.names)
     return lines + others if verbose else lines
 
 
@@ -358,24 +358,24 @@ def _root_mean(squares: NDArray[np.float64]) -> float:
     return percent(np.sqrt(np.nanmean(squares)))
 
 
-def _by_remark(remarks: Iterable[tuple[str, str]],
-               benchmarks: Sequence[str]) -> list[str]:
-    """Lines of pairs of a remark and a benchmark, one for equal remarks."""
+def _by_note(notes: Iterable[tuple[str, str]],
+             benchmarks: Sequence[str]) -> list[str]:
+    """Lines of pairs of a note and a benchmark, one for equal notes."""
     lines = []
-    for remark, names in _grouped(remarks).items():
-        lines.append(f'{_named(names, benchmarks, "benchmarks")}: {remark}')
+    for note, names in _grouped(notes).items():
+        lines.append(f'{_named(names, benchmarks, "benchmarks")}: {note}')
     return lines
 
 
-def _remarks(part: BenchmarkFit) -> list[str]:
+def _notes_on_fit(part: BenchmarkFit) -> list[str]:
     """What users must know of the fit of one benchmark."""
-    remarks = [note for note in part.notes if note.startswith(MIXED)]
+    notes = [note for note in part.notes if note.startswith(MIXED)]
     if part.at_chance:
-        remarks.append(NOT_YET)
+        notes.append(NOT_YET)
     if len(part.fit_models) < _ENOUGH:
-        remarks.append(f'fitted to {len(part.fit_models)} models, so that '
-                       f'intervals are wide: {_WOULD_DO}.')
-    return remarks
+        notes.append(f'fitted to {len(part.fit_models)} models, so that '
+                     f'intervals are wide: {_WOULD_DO}.')
+    return notes
 
 
 def shortage_notes(accuracies: AccuracyTable, families: Mapping[str, str],
@@ -393,7 +393,7 @@ def shortage_notes(accuracies: AccuracyTable, families: Mapping[str, str],
         few = _too_few(len(models), len(own_families))
         if few:
             found.append((few, name))
-    return _by_remark(found, accuracies.benchmarks)
+    return _by_note(found, accuracies.benchmarks)
 
 
 def _too_few(n: int, n_families: int) -> str:
