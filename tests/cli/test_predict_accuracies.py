@@ -227,6 +227,6 @@ def test_known_scores_fill_the_holes(folder, capsys):
     assert changed == {('weak', 'hard'), ('weak', 'easy')}
     assert [cell for cell, row in table.items()
             if row['in_sample']] == [('weak', 'easy')]
-    for unused in ('benchmarks of the predictor do not count: new',
-                   'models with losses do not count: other'):
+    for unused in ('benchmarks of the predictor do not count: new.',
+                   'models with losses do not count: other.'):
         assert any(note.endswith(unused) for note in notes)
