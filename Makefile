@@ -61,5 +61,5 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 	    + sys.version.split()[0] + "; try: make PYTHON=python3.11")'
 	test -e $@ || "$(PYTHON)" -m venv --clear .venv
 	rm -f $@
-	$(VENV) -m pip install -c constraints.txt -e '.[opencompass,report,studies,test,style,docs]'
+	$(VENV) -m pip install -c constraints.txt -e '.[opencompass,report,test,style,docs]'
 	touch $@

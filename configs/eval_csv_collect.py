@@ -1,7 +1,8 @@
 """Accuracies and token losses of the whole zoo, to train a predictor on.
 
-    python -m tools.studies.train_demo_zoo --out outputs/zoo
-    opencompass configs/eval_csv_collect.py
+    python -m tools.demo_maker
+
+trains the models and runs this config.
 """
 from mmengine.config import read_base
 

@@ -99,7 +99,7 @@ class AccuracyModel:
         left_out = []
         for share, member in zip(self.shares, self.members):
             self.noise += share * member.posterior.noise
-            left_out.append(member.posterior.families_left_out)
+            left_out.append(member.posterior.left_out)
         mean, variance = self.mixed(left_out)
         self.usual_deviations = np.sqrt(np.nanmedian(variance, axis=0))
         self.left_out = LeftOut.of(mean, variance, observed.accuracies,
@@ -167,7 +167,7 @@ class AccuracyModel:
         model_rows, left_out = [], []
         for member in self.members:
             model_rows.append(member.posterior.standardised)
-            left_out.append(member.posterior.families_left_out)
+            left_out.append(member.posterior.left_out)
         return Joint(self, model_rows, *self.mixed(left_out))
 
     def exponents(

@@ -38,9 +38,10 @@ class Exponents:
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Eq. 2 of B benchmarks, each of a score of its own, `(B,)`.
+    """Eq. 2 of B benchmarks, `(B,)` each.
 
-    The exponent is `alpha (score - beta)`.
+    The exponent is `alpha (score - beta)`. Unlike in `scaling_law.Curve`, each
+    benchmark has scores of its own.
     """
     alpha: NDArray[np.float64]
     beta: NDArray[np.float64]
@@ -54,48 +55,60 @@ class Curves:
 class CurveModel:
     """Accuracies along curves, and their distribution.
 
-    `left_out`, kept as `points`, are accuracies `(M, B)` along curves that
-    were fitted without the model's family, NaN where there are none. Other
-    attributes are those of `AccuracyModel`.
+    `left_out_accuracies`, `(M, B)`, lie along curves that were fitted without
+    the model's family; they are NaN where there are none. A benchmark without
+    any has the median variance of the others. The attributes are those of
+    `AccuracyModel`.
     """
 
     def __init__(self,
                  curves: Curves,
-                 left_out: NDArray,
+                 left_out_accuracies: NDArray,
                  observed: Observed,
                  settings: Settings = Settings()) -> None:
         self.curves, self.observed, self.settings = curves, observed, settings
-        self.points = left_out
+        self.left_out_accuracies = left_out_accuracies
         self.floor = curves.floor
         self.noise = 1 / filled_items(observed.n_items)
         # The share of the way from the floor to 1, and the slope there.
         rest = np.maximum(1 - self.floor, TINY)
-        share = np.clip((left_out - self.floor) / rest, *SHARES)
-        slopes = (1 - self.floor) * share * (1 - share)
-        errors = observed.accuracies - left_out
+        share = np.clip((left_out_accuracies - self.floor) / rest, *SHARES)
+        errors = observed.accuracies - left_out_accuracies
         seen = ~np.isnan(errors)
-        n_seen = np.maximum(seen.sum(axis=0), 1)
-        noise = self.noise * left_out * (1 - left_out)
-        # E[error^2 - noise of items] = slope^2 x variance of the exponent,
-        # summed over models.
-        excess = np.nansum(errors**2 - noise, axis=0) / n_seen
-        square_slopes = np.where(seen, slopes**2, 0)
-        square_slope = square_slopes.sum(axis=0) / n_seen
-        variance = excess / np.maximum(square_slope, TINY)
-        # Least standard deviation of an exponent.
-        least_deviation = 0.01
-        self.variance = np.maximum(variance, least_deviation**2)
+        self.variance = self._variance(errors, share)
         self.usual_deviations = np.sqrt(self.variance)
         exponents = np.log(share / (1 - share))
         families = families_by_number(observed.families)
-        self._left_out = Exponents(exponents, families)
-        mean, variance = self.exponents([self._left_out])
+        self._left_out_rows = Exponents(exponents, families)
+        mean, variance = self.exponents([self._left_out_rows])
         accuracies = np.where(seen, observed.accuracies, np.nan)
         self.left_out = LeftOut.of(mean, variance, accuracies, self.floor,
                                    self.noise)
         all_benchmarks = np.ones(len(self.floor), bool)
         self.tails, self.between = self.left_out.calibrate(
             families, all_benchmarks, settings.least_degrees, 1.)
+
+    def _variance(self, errors: NDArray, share: NDArray) -> NDArray:
+        """Variances of exponents about the curves, `(B,)`.
+
+        `errors`, `(M, B)`, are observed accuracies less those along curves of
+        other families, and `share` the share of the way from floor to 1.
+        """
+        slopes = (1 - self.floor) * share * (1 - share)
+        accuracies = self.left_out_accuracies
+        noise = self.noise * accuracies * (1 - accuracies)
+        # E[error^2 - noise of items] = slope^2 x variance of the exponent,
+        # summed over models.
+        excess = np.nansum(errors**2 - noise, axis=0)
+        square_slope = np.nansum(
+            np.where(np.isnan(errors), 0, slopes**2), axis=0)
+        # Least standard deviation of an exponent, and that without any error.
+        least, unknown = 0.01, 1.
+        variance = np.maximum(excess / np.maximum(square_slope, TINY),
+                              least**2)
+        is_known = ~np.isnan(errors).all(axis=0)
+        usual = np.median(variance[is_known]) if is_known.any() else unknown**2
+        return np.where(is_known, variance, usual)
 
     @property
     def model_errors(self) -> NDArray[np.float64]:
@@ -120,7 +133,7 @@ class CurveModel:
 
         See `AccuracyModel.left_out_joint`.
         """
-        model_rows = [self._left_out]
+        model_rows = [self._left_out_rows]
         return Joint(self, model_rows, *self.exponents(model_rows))
 
     def exponents(self,
@@ -148,6 +161,9 @@ def mean_loss_model(loss: NDArray, observed: Observed) -> CurveModel:
                                      observed.chance)
             left_out[out] = accuracy_of(
                 part.exponents(loss[out, None]), part.floor)
+            # Nothing is known of benchmarks on which no other family was run.
+            alone = np.isnan(accuracies[~out]).all(axis=0)
+            left_out[np.ix_(out, alone)] = np.nan
     left_out[np.isnan(accuracies)] = np.nan
     return CurveModel(curves, left_out, observed)
 

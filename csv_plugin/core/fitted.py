@@ -33,8 +33,9 @@ class Fitted:
         worst: The largest of these, without absurd models, `(B,)`.
         scales: Changes of exponents for one deviation of these, `(B,)`.
         noise: Noise of accuracies over p (1 - p), `(B,)`.
+        part_variances: Squared amounts of the parts of the kernel, by name.
         dual: That of each benchmark's solution, `(B, M)`.
-        families_left_out: Means and variances of exponents without a model's
+        left_out: Means and variances of exponents without a model's
             family, `(M, B)` each, NaN where there is no accuracy.
     """
 
@@ -53,7 +54,7 @@ class Fitted:
         self.straight, self.settings = straight, settings
         self.means = (standardised.means @ shares).T
         self.worst = self.means[:, standardised.sound].max(axis=1)
-        self.amounts = dict(zip(PARTS, np.exp(2 * hyper[:N_PARTS])))
+        self.part_variances = dict(zip(PARTS, np.exp(2 * hyper[:N_PARTS])))
         self.scales, self.noise = np.exp(hyper[SCALES:]).reshape(2, -1)
         shared = self.shared_kernel()
         if tangent_dual is None or doubt is None:
@@ -66,7 +67,7 @@ class Fitted:
         mean, variance = np.empty((2, *observed.accuracies.shape))
         for b in range(len(self.dual)):
             mean[:, b], variance[:, b] = self._leave_out(b, shared)
-        self.families_left_out = mean, variance
+        self.left_out = mean, variance
 
     # The memory of a benchmark's posterior is free once a method of this
     # benchmark returns.
@@ -151,9 +152,9 @@ class Fitted:
         The parts are changed in place.
         """
         name, total = next(parts)
-        total *= self.amounts[name]
+        total *= self.part_variances[name]
         for name, part in parts:
-            part *= self.amounts[name]
+            part *= self.part_variances[name]
             total += part
         return total
 

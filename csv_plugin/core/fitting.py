@@ -5,6 +5,7 @@ given twice, are left out. The rest is put into a fixed order. So predictions
 depend neither on copies nor on the order of rows, columns and families.
 """
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Optional, Union
 
@@ -62,8 +63,9 @@ def fit_mean_loss_predictor(features: FeatureTable,
     """Fit the baseline: the mean loss with a learned floor.
 
     Features, accuracies and families are as for `fit_predictor`, and so are
-    errors, but losses may be negative.
+    errors, but losses may be negative, and answers do not count.
     """
+    units = replace(units, answers={}) if units else None
     fit = _prepared(features, accuracies, families, units)
     model = mean_loss_model(fit.losses @ features.columns.uniform,
                             fit.observed)

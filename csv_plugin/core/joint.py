@@ -62,12 +62,11 @@ GIVEN_STEPS, LEAST_LENGTH = 30, 1e-4
 #: The mode is found when a step changes the dual by less than this share.
 SAME = 1e-13
 #: Eigenvalues of a covariance below this share of the largest count as 0.
+#: Those of correlations that are drawn from are at least this: rounding, and
+#: what known accuracies leave only approximately, make some of them negative.
 SINGULAR = 1e-9
 #: Number of draws for ranks and probabilities to be best, and their seed.
 DRAWS, SEED = 4000, 0
-#: Least eigenvalue of correlations that are drawn from: rounding, and what
-#: known accuracies leave only approximately, make some of them negative.
-LEAST_EIGENVALUE = 1e-9
 
 
 class ModelRows(Protocol):
@@ -587,7 +586,7 @@ def _possible(correlations: NDArray) -> NDArray[np.float64]:
     values, vectors = np.linalg.eigh(correlations)
     if values[0] >= 0:
         return correlations
-    positive = np.maximum(values, LEAST_EIGENVALUE)
+    positive = np.maximum(values, SINGULAR)
     covariance = vectors * positive @ vectors.T
     return _correlations(covariance[None])[0]
 
@@ -595,5 +594,5 @@ def _possible(correlations: NDArray) -> NDArray[np.float64]:
 def _root(correlations: NDArray) -> NDArray[np.float64]:
     """The symmetric root of correlations, `(M, M)`."""
     values, vectors = np.linalg.eigh(correlations)
-    positive = np.maximum(values, LEAST_EIGENVALUE)
+    positive = np.maximum(values, SINGULAR)
     return vectors * np.sqrt(positive) @ vectors.T

@@ -368,12 +368,15 @@ def middle_and_width(values: NDArray) -> tuple[NDArray, NDArray]:
     deviation of a normal distribution. It is half of the standard deviation
     if that is larger, but then at most 1.5 times the distance of the
     quartiles: those of few models, or of models in two heaps, may be too close
-    to each other.
+    to each other. Where more than half of the values are equal, it is the
+    standard deviation.
     """
     low, middle, high = np.quantile(values, [.25, .5, .75], axis=0)
     quartiles = high - low
-    wide = np.minimum(values.std(axis=0) / 2, 1.5 * quartiles)
-    return middle, np.maximum(quartiles / 1.35, wide) + TINY
+    deviations = values.std(axis=0)
+    wide = np.minimum(deviations / 2, 1.5 * quartiles)
+    width = np.maximum(quartiles / 1.35, wide)
+    return middle, np.where(quartiles > 0, width, deviations) + TINY
 
 
 def noise_of_units(values: NDArray, least: float) -> NDArray[np.float64]:

@@ -181,40 +181,40 @@ class Member:
         `followed`, `(M,)`, are the mean losses that it follows, and `cross`
         the covariances with the fitted models.
         """
-        part = self.posterior
-        prior = self.settings.level - part.scales[b] * followed
-        return prior + cross @ part.dual[b]
+        fitted = self.posterior
+        prior = self.settings.level - fitted.scales[b] * followed
+        return prior + cross @ fitted.dual[b]
 
     def exponents(self, standardised: Standardised) -> tuple[NDArray, NDArray]:
         """Return means and variances of exponents, `(M, B)` each.
 
         The variance includes what a model deviates by alone (`Settings.own`).
         """
-        part, settings = self.posterior, self.settings
-        followed = (standardised.means @ part.shares).T
-        parts = variances(standardised, followed, part.worst, settings.tilt)
+        fitted, settings = self.posterior, self.settings
+        followed = (standardised.means @ fitted.shares).T
+        parts = variances(standardised, followed, fitted.worst, settings.tilt)
         total = np.zeros(followed.shape)
         for name in PARTS:
-            total += part.amounts[name] * parts[name]
-        prior = settings.level_width**2 + part.scales[:, None]**2 * total
+            total += fitted.part_variances[name] * parts[name]
+        prior = settings.level_width**2 + fitted.scales[:, None]**2 * total
         mean, variance = np.empty((2, *followed.T.shape))
-        shared = part.shared_kernel()
-        for b, cross in enumerate(part.cross_covariances(standardised)):
+        shared = fitted.shared_kernel()
+        for b, cross in enumerate(fitted.cross_covariances(standardised)):
             mean[:, b] = self._mean(b, followed[b], cross)
-            solution = part.solved(b, shared).solution
+            solution = fitted.solved(b, shared).solution
             known = (cross @ solution.inverse[0] * cross).sum(axis=1)
             variance[:, b] = prior[b] - known
         return mean, np.maximum(variance, LEAST_VARIANCE)
 
     def covariance(self, standardised: Standardised) -> NDArray[np.float64]:
         """Return covariances of exponents between models, `(B, M, M)`."""
-        part = self.posterior
-        priors = part.prior_covariances(standardised)
-        crosses = part.cross_covariances(standardised)
-        shared = part.shared_kernel()
+        fitted = self.posterior
+        priors = fitted.prior_covariances(standardised)
+        crosses = fitted.cross_covariances(standardised)
+        shared = fitted.shared_kernel()
         found = []
         for b, (prior, cross) in enumerate(zip(priors, crosses)):
-            solution = part.solved(b, shared).solution
+            solution = fitted.solved(b, shared).solution
             found.append(prior - cross @ solution.inverse[0] @ cross.T)
         return np.stack(found)
 
@@ -228,11 +228,12 @@ class Member:
         values of losses on the form's scale, except for the bend, a curve of
         the mean loss.
         """
-        part, scale = self.posterior, self.scale
+        fitted, scale = self.posterior, self.scale
+        # A family of its own, which has no part in slopes.
         model = scale(losses, np.array([-1]))
-        followed = model.means[0] @ part.shares[:, [b]]
+        followed = model.means[0] @ fitted.shares[:, [b]]
         # By each standardised mean loss: of all units, groups, own answers.
-        by_means = self._slope_on_followed(b, followed) * part.shares[:, b]
+        by_means = self._slope_on_followed(b, followed) * fitted.shares[:, b]
         # By the loss, of which the value is a logarithm or a multiple.
         by_value = self._slopes_on_values(b, by_means)
         by_loss = by_value * scale.slope(losses.units[0])
@@ -253,14 +254,15 @@ class Member:
         It comes from the prior mean, the spread, and the bend, which grows as
         the mean loss falls. `followed`, `(1,)`, is the mean loss of the model.
         """
-        part, dual = self.posterior, self._scaled_dual(b)
-        by_spread = part.means[b] @ dual
-        slopes_of_bend = slope_of_wiener(part.worst[b] - followed,
-                                         part.worst[b] - part.means[b])
+        fitted, dual = self.posterior, self._scaled_dual(b)
+        by_spread = fitted.means[b] @ dual
+        slopes_of_bend = slope_of_wiener(fitted.worst[b] - followed,
+                                         fitted.worst[b] - fitted.means[b])
         by_bend = -(slopes_of_bend[0] @ dual)
-        amounts = part.amounts
-        of_kernel = amounts['spread'] * by_spread + amounts['bend'] * by_bend
-        return float(of_kernel - part.scales[b])
+        part_variances = fitted.part_variances
+        of_kernel = part_variances['spread'] * by_spread + part_variances[
+            'bend'] * by_bend
+        return float(of_kernel - fitted.scales[b])
 
     def _slopes_on_values(self, b: int, by_means: NDArray) -> NDArray:
         """Derivatives by the value of each unit, `(K,)`.
@@ -268,14 +270,14 @@ class Member:
         They come from the means of groups and of all units, and from the
         deviations of units. `by_means` are derivatives by standardised means.
         """
-        part, scale = self.posterior, self.scale
+        fitted, scale = self.posterior, self.scale
         n_units, n_groups = scale.groups.shape
         by_groups = by_means[1:1 + n_groups] / scale.group_width
         by_all_units = by_means[0] / scale.width
         # Deviations of each fitted model have the mean 0, so that it does not
         # matter here that the mean of all units moves as well.
-        deviations = part.standardised.units
-        by_deviations = part.amounts['units'] * (
+        deviations = fitted.standardised.units
+        by_deviations = fitted.part_variances['units'] * (
             self._scaled_dual(b) @ deviations)
         of_means = scale.groups @ by_groups + by_all_units / n_units
         return of_means + by_deviations / scale.size
@@ -285,10 +287,10 @@ class Member:
 
         As in `_slopes_on_values`, from their mean and from deviations.
         """
-        part, scale = self.posterior, self.scale.answers[b]
-        deviations = part.standardised.answers[b]
+        fitted, scale = self.posterior, self.scale.answers[b]
+        deviations = fitted.standardised.answers[b]
         by_mean = by_means[self.scale.columns_of_answers[b]] / scale.width
-        by_deviations = part.amounts['answers'] * (
+        by_deviations = fitted.part_variances['answers'] * (
             self._scaled_dual(b) @ deviations)
         return by_mean / deviations.shape[1] + by_deviations / scale.size
 

@@ -260,9 +260,10 @@ def run_noise(recipes: Sequence[ArrayLike],
         n_runs (tuple[int, int]): Number of runs in the means of A and of B.
 
     The mean of k runs has the tails of Student's t with an excess kurtosis
-    that is 1/k of that of a single run. A variance known with d degrees of
-    freedom has the relative variance 2/d; those of the tails and of the
-    estimate add up, so 1/freedom = 1/known + 1/tails.
+    that is 1/k of a single run's. It is 6 / (d - 4) with d degrees of freedom,
+    so d is 4 + k (d_1 - 4), with d_1 for a single run. A variance that is
+    known with d degrees of freedom has the relative variance 2/d. Those of the
+    tails and of the estimate add up, so 1/freedom = 1/known + 1/tails.
     """
     known, squares = 0, 0.
     for values in recipes:
@@ -276,8 +277,8 @@ def run_noise(recipes: Sequence[ArrayLike],
                          'Give runs that differ in their seed alone.')
     # Degrees of freedom of a single run's deviation from its recipe: a few
     # runs end far from the others.
-    most_freedom = 5
-    tails = 4 + min(n_runs) * (most_freedom - 4)
+    freedom_of_run = 5
+    tails = 4 + min(n_runs) * (freedom_of_run - 4)
     freedom = 1 / (1 / known + 1 / tails)
     share = 1 / n_runs[0] + 1 / n_runs[1]
     return Noise.even(float(np.sqrt(share * squares / known)), freedom)

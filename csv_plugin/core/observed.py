@@ -68,7 +68,8 @@ def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:
     """
     # Level of the test whether the models are better than chance.
     test_level = 0.01
-    n, n_items = len(accuracy), n_items or USUAL_ITEMS
+    # Of a single item, no chance level in between would be left.
+    n, n_items = len(accuracy), max(n_items or USUAL_ITEMS, 2)
     share = np.clip(chance, 1 / n_items, 1 - 1 / n_items)
     above = np.maximum(accuracy - chance, 0)
     squares = (above**2).sum() * n_items / (share * (1 - share))

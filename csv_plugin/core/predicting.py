@@ -138,9 +138,8 @@ def predict_models(
                                            joint)
         for model, reason in without.items():
             for name in benchmarks:
-                known_name = name in names
                 cell = model, name, label
-                missing[cell] = reason if known_name else UNKNOWN_BENCHMARK
+                missing[cell] = reason if name in names else UNKNOWN_BENCHMARK
     models = tuple(next(iter(columns.values())))
     return Predictions.side_by_side(by_label, models, benchmarks,
                                     missing), joints

@@ -272,6 +272,7 @@ class Predictions(PublicNames):
             check_unique(axis, own)
             unknown = set(own) - set(getattr(self, axis))
             for name in sorted(unknown):
+                # Raises an error that names it.
                 self._place(axis, name)
             axes.append(names)
         return self._arranged(*axes)
@@ -419,7 +420,10 @@ class Predictions(PublicNames):
         `missing`, the reasons.
         """
         names = product(self.models, self.benchmarks, self.methods)
-        parts_shown = [*_CUBES][1:-1]
+        # The value is `predicted`, and `more_noise` is for judging alone.
+        parts_shown = [*_CUBES]
+        parts_shown.remove('values')
+        parts_shown.remove('more_noise')
         nothing = dict.fromkeys(['value', *parts_shown])
         for place, cell in zip(np.ndindex(self.values.shape), names):
             model, benchmark, method = cell

@@ -49,7 +49,9 @@ class Units:
     Units are the columns of the mean loss, such as texts. `columns` are their
     indices, `(U,)`, and `sources` the names of their sources, `(U,)`, '' where
     there is none. `answers` are indices of columns that are tokens of the
-    right answers in a benchmark's own texts, by the name of the benchmark.
+    right answers in a benchmark's own texts, by the name of the benchmark. Of
+    a predictor by the method `paper`, each of them has a single column: that
+    of the benchmark's capability score (`lm.head.paper_head`).
     """
     columns: NDArray[np.int64]
     sources: NDArray[np.str_]
@@ -268,9 +270,10 @@ class Predictor(PublicNames):
     def weights(self, benchmark: str) -> NDArray[np.float64]:
         """Return the salience weight of every column, `(K,)`; uniform is 1.
 
-        Its share of the slope at typical losses, over its share of the mean
-        loss. NaN for columns that are not part of the mean loss, such as
-        tokens of answers. An `InputError` if there is no such benchmark.
+        Its share of the slope on all columns of the mean loss, at typical
+        losses, over its share of the mean loss. NaN for columns that are not
+        part of the mean loss, such as tokens of answers. An `InputError` if
+        there is no such benchmark.
         """
         return _weights(self.slopes(benchmark), self.columns.uniform)
 
@@ -497,8 +500,9 @@ class Predictor(PublicNames):
 def _weights(slopes: NDArray, uniform: NDArray) -> NDArray[np.float64]:
     """Slopes over those of the mean loss, which are `uniform`, `(K,)` each.
 
-    The mean of the result, weighted by `uniform`, is 1. NaN where `uniform` is
-    0.
+    The mean of the result, weighted by `uniform`, is 1, or -1 where accuracies
+    rise with losses, so that a positive weight always means that accuracies
+    fall as the loss rises. NaN where `uniform` is 0.
     """
     counted = uniform != 0
     total = abs(slopes[counted].sum()) / uniform.sum()

@@ -23,17 +23,23 @@ AT_CHANCE = 'at_chance'
 
 #: Reasons against a curve, by the names that `diagnose` returns.
 PROBLEMS = {
-    'too_few_models': f'fewer than {LEAST_MODELS} models with an accuracy',
-    'constant_score': 'all models have the same capability score',
-    'constant_accuracy': 'all models have the same accuracy',
-    AT_CHANCE: 'no model is more than '
+    'too_few_models':
+    f'fewer than {LEAST_MODELS} models with an accuracy',
+    'constant_score':
+    'all models have the same capability score',
+    'constant_accuracy':
+    'all models have the same accuracy',
+    AT_CHANCE:
+    'no model is more than '
     f'{100 * CHANCE_MARGIN:.0f} points above chance',
-    'slope_sign': 'accuracy rises with the loss',
 }
 
 
 def accuracy_at(exponent: ArrayLike, floor: ArrayLike) -> NDArray:
-    """Return Eq. 2 of exponents `alpha (score - beta)`; shapes broadcast."""
+    """Return Eq. 2 of exponents `alpha (score - beta)`; shapes broadcast.
+
+    As `curve.accuracy_of`, but fast, for the many calls of a fit.
+    """
     floor = np.asarray(floor)
     # Several times as fast as `scipy.special.expit`.
     share = 0.5 + 0.5 * np.tanh(0.5 * np.asarray(exponent))
@@ -216,8 +222,9 @@ class Regressions:
         slope = (fitted - floors) * (1 - fitted) / (1 - floors)
         weight = self.masks * slope
         hessian = _weighted_squares(weight * slope, self.design)
+        # A view: what is added to it is added to the hessian. The last term
+        # keeps a saturated problem solvable.
         diagonal = np.einsum('qpp->qp', hessian)
-        # The last term keeps a saturated problem solvable.
         diagonal += damping[:, None] * diagonal + 1e-15
         gradient = _weighted_sums(weight * (self.accuracy - fitted),
                                   self.design)
@@ -268,7 +275,8 @@ def fit_curve(
     regressions = Regressions(design, accuracy, all_count,
                               np.full(n_starts, floor))
     starts = regressions.start()
-    starts[1:] = guess
+    if guess is not None:
+        starts[1] = guess
     # So tight that gradients taken at the solution are exact.
     lines = regressions.solve(starts, tolerance=1e-14)
     squares = (regressions.predict(lines) - accuracy)**2

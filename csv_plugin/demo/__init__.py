@@ -2,5 +2,5 @@
 
 `shipped` says where its files lie, `exams` are the datasets on which
 OpenCompass evaluates its models. The texts, exams, models and predictors are
-made by `tools/studies` in a clone.
+made by `tools/demo_maker` in a clone.
 """

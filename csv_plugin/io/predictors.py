@@ -120,7 +120,8 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
             'curves.alpha': model.curves.alpha,
             'curves.beta': model.curves.beta,
             'curves.floor': model.curves.floor,
-            'curves.left_out': np.nan_to_num(model.points, nan=-1),
+            'curves.left_out':
+            np.nan_to_num(model.left_out_accuracies, nan=-1),
         }
     else:
         arrays |= {'model.floor': model.floor, 'model.shares': model.shares}

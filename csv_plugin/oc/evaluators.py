@@ -41,9 +41,12 @@ class SalienceEvaluator(BaseEvaluator):
         # The path of this model's folder in results/, which may have several
         # parts, is its path in predictions/ beside it.
         folder = Path(self._out_dir).parent
-        results = folder.parent
-        while results.name != 'results':
-            results = results.parent
+        for results in folder.parents:
+            if results.name == 'results':
+                break
+        else:
+            raise InputError(folder, 'a folder in results/ of a run',
+                             'one elsewhere', 'Evaluate by OpenCompass.')
         model = folder.relative_to(results).as_posix()
         predictions = results.with_name('predictions') / model
         texts = texts_of(test_set)

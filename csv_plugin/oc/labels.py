@@ -63,6 +63,7 @@ def label_texts(model: Any,
     """
     column = check_output_column(retriever.dataset_reader.output_column)
     template = ice_template if prompt_template is None else prompt_template
+    # Such a template has one text for all labels, and the item its answer.
     is_written = (
         isinstance(template.template, str) or template.prompt_type == 'meta')
 
@@ -90,14 +91,14 @@ def label_texts(model: Any,
 
 def _by_templates(model: Any, template: Any, item: Mapping[str,
                                                            Any], column: str,
-                  examples: Any, after_common_start: bool) -> tuple[str, str]:
+                  shown: Any, after_common_start: bool) -> tuple[str, str]:
     """Return the prompt and the label of an item with a template per label.
 
     The prompt is the start that all templates share, filled with the columns
     of the item.
     """
     gold = str(item[column])
-    templates, values = _marked_templates(model, template, item, examples)
+    templates, values = _marked_templates(model, template, item, shown)
     shared = _common_start(templates.values())
     _check_template(gold, column, templates, shared)
     prompt = shared.translate(values)
@@ -115,7 +116,7 @@ def _by_templates(model: Any, template: Any, item: Mapping[str,
 
 
 def _marked_templates(model: Any, template: Any, item: Mapping[str, Any],
-                      examples: Any) -> tuple[dict[str, str], dict[int, str]]:
+                      shown: Any) -> tuple[dict[str, str], dict[int, str]]:
     """Return templates by label, and the values of the marks in them.
 
     Templates have a mark in the place of each column. So a start that they
@@ -131,7 +132,7 @@ def _marked_templates(model: Any, template: Any, item: Mapping[str, Any],
         values[code_point] = str(item[name])
     templates = {}
     for label in template.template:
-        prompt = template.generate_label_prompt_item(marks, examples, label)
+        prompt = template.generate_label_prompt_item(marks, shown, label)
         templates[str(label)] = _parsed(model, prompt, 'ppl')
     return templates, values
 
@@ -159,10 +160,10 @@ def _common_start(texts: Iterable[str]) -> str:
 
 
 def _by_reference(model: Any, template: Any, item: Mapping[str, Any],
-                  column: str, examples: Any) -> tuple[str, str]:
+                  column: str, shown: Any) -> tuple[str, str]:
     """Return the prompt of an item, and its reference as the label."""
     filled = template.generate_item(
-        item, output_field=column, ice_field_replace_token=examples)
+        item, output_field=column, ice_field_replace_token=shown)
     prompt = _parsed(model, filled, 'gen')
     ends_visibly = re.search(r'[!-~]\Z', prompt)
     if ends_visibly:

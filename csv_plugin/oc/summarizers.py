@@ -154,7 +154,9 @@ class PredictedSummarizer(DefaultSummarizer):
         if shutil.which('salience') is None:
             # It may lie beside an interpreter that is not on PATH.
             program = Path(sys.executable).with_name('salience')
-        line = next_line(program, 'report', Path(self.work_dir), *options)
+        work_dir = Path(self.work_dir)
+        line = next_line(program, 'predict', work_dir, '--page', 'report.html',
+                         *options)
         print(line, flush=True)
 
     # ---- step 1: results

@@ -45,7 +45,8 @@ class _SteadyTask(BaseTask):
     def get_command(self, cfg_path: str, template: str) -> str:
         """Return the command of OpenCompass, with the program of this task."""
         command = super().get_command(cfg_path, template)
-        # The name of the file, which is that of OpenCompass, is the script.
+        # The last word before the path of the config is OpenCompass's script;
+        # the program of this task takes its place.
         script = command.removesuffix(f' {cfg_path}').rpartition(' ')[2]
         program = f'-m csv_plugin.oc.run_task {type(self).__name__}'
         return command.replace(f' {script} ', f' {program} ')
@@ -99,6 +100,7 @@ class SteadyInferTask(_SteadyTask, OpenICLInferTask):
 
     def __init__(self, cfg: Config) -> None:
         super().__init__(cfg)
+        # OpenCompass takes those of the first model alone.
         self.num_gpus = 0
         self.num_procs = 1
         for model in self.model_cfgs:

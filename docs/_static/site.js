@@ -4,7 +4,7 @@ function markWideParts() {
     const frames = document.querySelectorAll(
         ".table-wrapper, .cell_output .output.text_html, .highlight pre");
     for (const frame of frames) {
-        if (frame.matches("pre") && frame.scrollWidth > frame.clientWidth + 1) {
+        if (frame.scrollWidth > frame.clientWidth + 1) {
             frame.classList.add("is-dense");
         }
         const isWide = frame.scrollWidth > frame.clientWidth + 1;

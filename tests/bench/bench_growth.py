@@ -22,7 +22,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from tests.bench.common import make_parser, measure
-from tools.studies.options import tables_in
+from tools.studies.common import tables_in
 
 FAMILY_SIZE, N_SPECIAL = 12, 5
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Make an environment with vLLM for processors, in which bench_engines.py and
-# tools/studies/compare_configs.py run, next to transformers and with OpenCompass:
+# Make an environment with vLLM for processors, in which bench_engines.py runs,
+# next to transformers and with OpenCompass:
 #
 #     sh tests/bench/vllm_environment.sh FOLDER
 #

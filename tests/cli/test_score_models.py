@@ -18,7 +18,7 @@ from csv_plugin.io.files import sole_writer
 from csv_plugin.io.text_sets import read_texts, write_texts
 from tests.extras.importers.test_olmo_eval import packed, request
 from tests.scripts import check_end, refusal
-from tools.studies.zoo.building import LOSS_STEP
+from tools.demo_maker.building import LOSS_STEP
 
 dumping = pytest.importorskip('csv_plugin.lm.dumping')
 

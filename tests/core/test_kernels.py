@@ -56,6 +56,13 @@ def test_a_broken_model_does_not_set_the_scale(logarithms):
         assert found.means[0, 0] > SETTINGS.sound
 
 
+def test_most_models_may_have_one_mean_loss():
+    table = plain().table.copy()
+    table[:N_MODELS * 3 // 5] = table[0]
+    found = placed(replace(plain(), table=table), False)
+    assert np.abs(found.means[:, 0]).max() < 10
+
+
 @pytest.mark.parametrize('kind', ['plain', 'sources'])
 def test_groups_are_sources_or_units_that_go_together(kind):
     scale = Scale(KINDS[kind](), True, SETTINGS)

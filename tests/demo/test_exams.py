@@ -3,7 +3,7 @@ import pytest
 from mmengine.config import Config
 
 from csv_plugin.demo.exams import TidewellExam, tidewell_final_answer
-from tools.studies.world import KINDS, exam
+from tools.demo_maker.world import KINDS, exam
 
 CHOICE, WORKED = KINDS[:3], KINDS[3:]
 

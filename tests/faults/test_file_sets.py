@@ -82,7 +82,7 @@ def import_(folder: Path, seed: int) -> None:
          f'tiny_choice=.{1 + seed}', '--out', folder / 'out')  # yapf: disable
 
 
-def train(folder: Path, seed: int) -> None:
+def fit_to_dumps(folder: Path, seed: int) -> None:
     """The first has a picture more."""
     skills = runs.FITTED | ({} if seed else {'new': .3})
     names = tuple(skills)
@@ -144,13 +144,13 @@ def watch(folder: Path, seed: int) -> None:
          '--texts', folder / 'texts.jsonl', '--out', folder / 'out')
 
 
-def report(folder: Path, seed: int) -> None:
+def page_of_run(folder: Path, seed: int) -> None:
     shutil.rmtree(folder / 'run', ignore_errors=True)
     page_run(folder)
     write_texts(folder / 'texts.jsonl', runs.TEXTS)
     (folder / 'out').mkdir(exist_ok=True)
     options = ('--texts', folder / 'texts.jsonl') if seed else ()
-    call('report', folder / 'run', '--predictor', folder / 'p', '--out',
+    call('predict', folder / 'run', '--predictor', folder / 'p', '--page',
          folder / 'out/page.html', *options)
 
 
@@ -161,21 +161,21 @@ def losses(folder: Path, seed: int) -> None:
          folder / 'out')
 
 
-def configs(folder: Path, seed: int) -> None:
+def demo(folder: Path, seed: int) -> None:
     names = ('eval_csv_real', 'eval_csv_collect') if seed else ('eval_csv', )
-    call('configs', *names, '--out', folder / 'out')
+    call('demo', '--copy-configs', *names, '--out', folder / 'out')
 
 
-#: A call of each verb that writes. `status` and `compare` write nothing, and
-#: OpenCompass writes what `demo` leaves.
-WRITERS = (configs, fit, import_, losses, predict, report, texts, train,
-           triage, triage_of_tables, watch)
+#: A call of each verb that writes, and more of some. `status` and `compare`
+#: write nothing, and OpenCompass writes what a run of `demo` leaves.
+WRITERS = (demo, fit, fit_to_dumps, import_, losses, page_of_run, predict,
+           texts, triage, triage_of_tables, watch)
 
 
 def test_all_verbs_that_write_are_here():
     names = {write.__name__.strip('_') for write in WRITERS}
-    assert names - {'triage_of_tables'
-                    } == salience.VERBS.keys() - {'compare', 'demo', 'status'}
+    more = {'fit_to_dumps', 'page_of_run', 'triage_of_tables'}
+    assert names - more == salience.VERBS.keys() - {'compare', 'status'}
 
 
 def writers(quick, long=()) -> list:
@@ -245,8 +245,8 @@ def as_kept(folder: Path) -> None:
     shutil.copytree(folder / 'kept', folder / 'out')
 
 
-@pytest.mark.parametrize('write',
-                         writers((configs, fit, import_, predict, texts)))
+@pytest.mark.parametrize('write', writers(
+    (demo, fit, import_, predict, texts)))
 def test_files_are_of_one_call(tmp_path, monkeypatch, write):
     """On a full disk, and killed among the moves."""
     no_room = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -293,7 +293,7 @@ def kill(write, folder: Path, is_time) -> None:
 
 
 @pytest.mark.parametrize('write',
-                         writers((configs, import_, texts), (losses, watch)))
+                         writers((demo, import_, texts), (losses, watch)))
 def test_killed_processes(tmp_path, write):
     """Before the first file appears, and among them."""
     out = tmp_path / 'out'
@@ -351,8 +351,8 @@ def test_a_second_call_into_a_folder_is_refused(tmp_path, capsys):
     with sole_writer(tmp_path / 'out'):
         with pytest.raises(Refused):
             fit(tmp_path, 0)
-        for words in (['configs'], ['watch', 'x', '--texts', 't',
-                                    '--predictor', 'p']):  # yapf: disable
+        watched = 'watch x --texts t --predictor p'.split()
+        for words in (['demo', '--copy-configs'], watched):
             with pytest.raises(Refused):
                 call(*words, '--out', tmp_path / 'out')
         for said in capsys.readouterr().err.splitlines():

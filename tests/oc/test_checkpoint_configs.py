@@ -4,7 +4,7 @@ from pathlib import Path
 from mmengine.config import Config
 
 from csv_plugin.demo import shipped
-from tools.studies.zoo.building import HELD_OUT, abbr
+from tools.demo_maker.building import HELD_OUT, abbr
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = ROOT / 'configs' / 'eval_csv_losses_only.py'

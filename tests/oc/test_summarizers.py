@@ -193,9 +193,10 @@ def test_one_table_stands_on_the_screen(run, predictors, capsys, monkeypatch,
     assert max(map(len, lines)) <= min(columns or 80, 100)
     assert '\nWritten to run/summary: summary_' in '\n'.join(lines)
     words = shlex.split(next_line)
-    assert words[:1] == ['Next:'] and words[2:4] == ['report', 'run']
-    assert words[4::2] == ['--predictor'] * 2
-    assert words[5::2] == [f'{label}={path}' for label, path in predictors]
+    assert words[:1] == ['Next:']
+    assert words[2:6] == ['predict', 'run', '--page', 'report.html']
+    assert words[6::2] == ['--predictor'] * 2
+    assert words[7::2] == [f'{label}={path}' for label, path in predictors]
     text = '\n'.join(lines)
     # Once, and without the baseline, which the files have.
     assert [text.count(f'\n{model} ') for model in MODELS] == [

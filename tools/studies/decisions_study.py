@@ -9,73 +9,62 @@ benchmarks as docs/formats.md describes them. Families are dealt to folds, and
 each fold is predicted by a fit to the others. Compared are all pairs of models
 in a fold: of one family and of two families, on each main benchmark and by
 their mean; of checkpoints (with a `step`), only those at one step if they are
-of two families. Right is what agrees with the sign of the measured difference.
+of two families. Right is what agrees with the sign of the observed difference.
 
-Decisions of the package at 95 % are `differences`, by predicted accuracies,
-and for the mean `compare`, as the package decides by default: by the loss
-where predictions cannot tell and point the same way. Beside them are:
+Decisions of the package at 95 % are `ours`, by predicted accuracies, and for
+the mean `or loss`, as `salience compare` decides by default: by the loss where
+predictions cannot tell and point the same way. Beside them are:
 
-* intervals: those of the two predictions at 95 % do not overlap;
-* mean loss: always the model with the lower one;
-* mean loss, margin: only if they differ by more than a margin, the least by
-  which 97.5 % of the pairs of training models are in the right order;
-* items: the paired test of the accuracies themselves, on all items and on half
-  of them. Answers to items are not known here, so the noise is simulated: an
-  accuracy has `OWN_SHARE` of the binomial variance, and is drawn about the
-  measured one.
+* apart: the intervals of the two predictions at 95 % do not overlap;
+* loss: always the model with the lower mean loss;
+* half, all: the paired test of the accuracies themselves, on half of the items
+  and on all. Answers to items are not known here, so the noise is simulated:
+  an accuracy has `OWN_SHARE` of the binomial variance, and is drawn about the
+  observed one.
 
 With more losses than `UNITS` per benchmark, so many are drawn at random.
-`--bits` adds the package's table of bits per character. `--zoo` adds the
-models of the package and their second seeds: runs of one recipe that are not
-better or worse.
+`--bits` adds the package's table of bits per character, `--zoo` the models of
+the demonstration.
 """
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest, norm
+from scipy.stats import norm
 from tabulate import tabulate
 from tqdm import tqdm
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.comparing import MARGIN, compare
+from csv_plugin.core.comparing import compare
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.joint import Sum
-from csv_plugin.core.noise import (BETTER, PREDICTED, PREDICTOR, RUNS, WORSE,
-                                   Difference, Noise, run_noise)
+from csv_plugin.core.noise import BETTER, WORSE
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.demo import shipped
 from csv_plugin.io.collection import read_collection
-from csv_plugin.io.model_tables import ModelTables, read_model_tables
+from csv_plugin.io.model_tables import ModelTables
 from csv_plugin.lm.methods import fit
-from tools.studies.full_collections import BITS
-from tools.studies.full_collections import dealt as groups_of
-from tools.studies.options import TABLES, parser_of, tables_in, with_units
+from tools.studies.common import (bits_per_character, dealt, parser_of,
+                                  tables_in)
 
-LEVEL, ZOO_FOLDS = 0.95, 4
-#: A decision at `LEVEL` has this probability, or more, to be right.
-SURE = (1 + LEVEL) / 2
+DECISION_LEVEL, ZOO_FOLDS = 0.95, 4
+#: A decision at this level has this probability, or more, to be right.
+SURE = (1 + DECISION_LEVEL) / 2
 #: Share of the binomial variance of an accuracy that is a model's own, as
 #: measured on neighbouring checkpoints (docs/appendix/real_runs.md).
 OWN_SHARE = 0.25
 #: Losses of a benchmark, where there are more: half of the items of scores.
 UNITS = 500
-#: Bins of the calibration, and fewest pairs of one that counts.
+#: Bins of the calibration, and fewest pairs that a row or a bin needs.
 BINS, LEAST_PAIRS = 10, 50
-DECISIONS = ('models', 'pairs', 'on', 'n', 'rule', 'decided %', 'right %',
-             'decided and right %')
-#: Columns of `summary_row`, and rules with the share that is right.
-SUMMARY = ('families left out', 'pairs', 'decided %', 'right %',
-           'mean or loss decides %', 'right %', 'lower loss is right %',
-           'intervals apart %', 'by half of the items %', 'largest gap')
-WITH_RIGHT = 'differences', 'compare'
-CALIBRATION = 'models', 'probability', 'pairs', 'mean', 'right'
-WITHIN, BETWEEN = 'of one family', 'of two families'
+RULES = ('ours', 'or loss', 'apart', 'loss', 'half', 'all')
+HEADER = ('models', 'families', 'on', 'pairs', *RULES)
+#: Of all pairs on each benchmark, and in brackets by the mean.
+SUMMARY = ('families left out', 'pairs', *RULES, 'largest gap')
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,17 +73,16 @@ class Pairs:
 
     `variance` is that of the answer to an item, summed over both models, over
     the number of items; NaN if that is not known. `gap` is the mean loss of A
-    minus that of B, `margin` the least one that decides. `by_loss` is True
-    for means on which the loss decides where predictions cannot tell.
+    minus that of B. `by_loss` is True for means on which the loss decides
+    where predictions cannot tell.
     """
     is_mean: NDArray[np.bool_]
     within: NDArray[np.bool_]
-    difference: NDArray
-    real: NDArray
+    predicted: NDArray
+    observed: NDArray
     probability: NDArray
     apart: NDArray[np.bool_]
     gap: NDArray
-    margin: NDArray
     variance: NDArray
     by_loss: NDArray[np.bool_]
 
@@ -104,57 +92,60 @@ class Pairs:
 
     @classmethod
     def join(cls, parts: Sequence['Pairs']) -> 'Pairs':
-        return cls(
-            *(np.concatenate([getattr(part, name.name) for part in parts])
-              for name in fields(cls)))
+        columns = []
+        for part in fields(cls):
+            columns.append(
+                np.concatenate([getattr(one, part.name) for one in parts]))
+        return cls(*columns)
 
 
 class Fold(NamedTuple):
-    """A predictor, and the losses and families of models on both sides."""
+    """A predictor, and losses of the models that it was not fitted to."""
     predictor: Predictor
-    fitted: FeatureTable
     held_out: FeatureTable
 
 
-def dealt(families: Sequence[str], n_folds: int) -> NDArray[np.int64]:
-    """Fold of each model, `(n,)`; no family is divided.
+def folds(tables: ModelTables) -> Iterator[Fold]:
+    """Fits to all groups of families of a collection but one."""
+    names = np.array(tables.features.models, object)
+    families = np.array([tables.families[name] for name in names], object)
+    accuracies = tables.accuracies.select(list(names))
+    group = dealt(families)
+    for k in tqdm(np.unique(group), desc='folds'):
+        fitted = list(names[group != k])
+        predictor = fit_predictor(tables.features, accuracies.select(fitted),
+                                  families[group != k])
+        yield Fold(predictor, tables.features.select(list(names[group == k])))
 
-    The largest family goes first, into the fold with the fewest models.
+
+def zoo_folds() -> Iterator[tuple[Fold, AccuracyTable, dict[str, str]]]:
+    """Fits to all series of the demonstration's models but two.
+
+    Also the accuracies and the families of all models.
     """
-    _, member, sizes = np.unique(
-        families, return_inverse=True, return_counts=True)
-    fold_of_family = np.empty(len(sizes), int)
-    fold_sizes = np.zeros(n_folds, int)
-    for family in np.argsort(-sizes, kind='stable'):
-        fold = fold_sizes.argmin()
-        fold_of_family[family] = fold
-        fold_sizes[fold] += sizes[family]
-    return fold_of_family[member]
+    whole = read_collection(shipped.COLLECTION)
+    names = np.array([*whole.losses], object)
+    # Two series a fold, such that pairs of two families are there.
+    group = dealt([whole.families[name] for name in names], ZOO_FOLDS, None)
+    for k in tqdm(np.unique(group), desc='folds of the demonstration'):
+        fitted, held_out = list(names[group != k]), list(names[group == k])
+        predictor = fit(
+            whole.losses.select(fitted), whole.accuracies.select(fitted),
+            whole.families)
+        losses = {name: whole.losses[name] for name in held_out}
+        yield Fold(predictor,
+                   predictor.features(losses)), whole.accuracies, dict(
+                       whole.families)
 
 
-def folds(features: FeatureTable, accuracies: AccuracyTable,
-          families: Mapping[str, str]) -> Iterator[Fold]:
-    """Fits to all folds of families but one."""
-    names = np.array(features.models, object)
-    fold = groups_of(np.array([families[name] for name in names]))
-    for k in tqdm(np.unique(fold), desc='folds'):
-        fitted, held_out = (
-            features.select(list(names[rows]))
-            for rows in (fold != k, fold == k))
-        groups = [families[name] for name in fitted.models]
-        yield Fold(
-            fit_predictor(fitted, accuracies.select(fitted.models), groups),
-            fitted, held_out)
-
-
-def sums_of(predictor: Predictor, models: FeatureTable,
-            families: Sequence[str], i: NDArray,
-            j: NDArray) -> list[list[Sum]]:
+def sums_of(predictor: Predictor, models: FeatureTable, families: Mapping[str,
+                                                                          str],
+            i: NDArray, j: NDArray) -> list[list[Sum]]:
     """Predicted accuracies of models j minus those of i, by pair.
 
     On each benchmark and, of several, their mean.
     """
-    joint = predictor.joint(models, dict(zip(models.models, families)))
+    joint = predictor.joint(models, families)
     # Covariances are computed once, not by pair.
     deviation = np.sqrt(joint.variance).T
     joint = replace(
@@ -163,79 +154,68 @@ def sums_of(predictor: Predictor, models: FeatureTable,
         shared=joint.between)
     is_main = np.isin(predictor.names, predictor.main)
     shares = with_mean(np.eye(len(is_main))[:, is_main]).T
-    return [[pair.sum(np.stack([-share, share]), LEVEL) for share in shares]
-            for pair in (joint.take(np.array(rows)) for rows in zip(i, j))]
-
-
-def margins(predictor: Predictor, loss: NDArray) -> NDArray[np.float64]:
-    """Least gaps of mean losses that put training pairs in order.
-
-    One per benchmark and one for the mean; infinite where none does.
-    """
-    first, second = np.triu_indices(len(loss), 1)
-    gaps = loss[first] - loss[second]
     found = []
-    is_main = np.isin(predictor.names, predictor.main)
-    for real in with_mean(predictor.observed[:, is_main]).T:
-        rises = real[second] - real[first]
-        known = ~np.isnan(rises)
-        sizes, right = np.abs(gaps[known]), right_signs(
-            gaps[known], rises[known])
-        order = np.argsort(-sizes, kind='stable')
-        share = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
-        enough = np.flatnonzero(share >= SURE)
-        found.append(sizes[order][enough[-1]] if len(enough) else np.inf)
-    return np.array(found)
+    for rows in zip(i, j):
+        pair = joint.take(np.array(rows))
+        found.append([
+            pair.sum(np.stack([-share, share]), DECISION_LEVEL)
+            for share in shares
+        ])
+    return found
 
 
 def pairs_of(fold: Fold, accuracies: AccuracyTable,
              families: Mapping[str, str]) -> Pairs:
     """Pairs of the held-out models."""
-    predictor, _, held_out = fold
-    group = np.array([families[name] for name in held_out.models])
-    step = np.array([name.partition('@')[2] for name in held_out.models])
-    uniform = predictor.columns.uniform
-    single = predictor.predict(held_out, LEVEL)
-    single = single.select(benchmarks=predictor.main)
-    low, high, real = (
-        with_mean(part) for part in (
-            single.low[:, :, 0], single.high[:, :, 0],
-            accuracies.reindexed(held_out.models, predictor.main).values))
-    n_items = np.array(
-        [part.n_items for part in predictor.benchmarks if part.main])
-    # Items of unknown number make the noise unknown.
-    items = np.where(n_items > 0, n_items, np.nan)
-    right = real[:, :len(items)]
-    variance = right * (1 - right) / items
-    variance = np.append(
-        variance, variance.mean(axis=1, keepdims=True) / len(items), axis=1)
+    predictor, held_out = fold
+    names = held_out.models
+    group = np.array([families[name] for name in names])
+    step = np.array([name.partition('@')[2] for name in names])
     i, j = np.triu_indices(len(group), 1)
     kept = (group[i] == group[j]) | (step[i] == step[j])
     i, j = i[kept], j[kept]
-    by_loss = np.array([
-        compare(
-            *(held_out.select([held_out.models[row]]) for row in pair),
-            level=LEVEL).verdict for pair in zip(i, j)
-    ])
-    found = sums_of(predictor, held_out, list(group), i, j)
-    difference, above = (
-        np.array([[getattr(part, name) for part in row]
-                  for row in found]).reshape(len(i), real.shape[1])
-        for name in ('value', 'positive'))
-    loss = held_out.values @ uniform
-    limits = margins(predictor, predictor.fit.losses @ uniform)
-    parts = [
-        Pairs(
-            np.full(len(i), b == len(n_items)), group[i] == group[j],
-            difference[:, b], real[j, b] - real[i, b], above[:, b],
-            (low[i, b] > high[j, b]) | (low[j, b] > high[i, b]),
-            loss[i] - loss[j], np.full(len(i), limits[b]),
-            variance[i, b] + variance[j, b], (b == len(n_items)) &
-            (by_loss == np.where(difference[:, b] > 0, BETTER, WORSE)))
-        for b in range(real.shape[1])
-    ]
+    single = predictor.predict(held_out, DECISION_LEVEL)
+    single = single.select(benchmarks=predictor.main)
+    low, high = with_mean(single.low[:, :, 0]), with_mean(single.high[:, :, 0])
+    observed = accuracies.reindexed(names, predictor.main).values
+    variance = _variances(predictor, observed)
+    observed = with_mean(observed)
+    sums = sums_of(predictor, held_out,
+                   {name: families[name]
+                    for name in names}, i, j)
+    verdicts = []
+    for pair in zip(i, j):
+        a, b = (held_out.select([names[row]]) for row in pair)
+        verdicts.append(compare(a, b, level=DECISION_LEVEL).verdict)
+    loss = held_out.values @ predictor.columns.uniform
+    parts = []
+    for b in range(observed.shape[1]):
+        value = np.array([row[b].value for row in sums])
+        above = np.array([row[b].positive for row in sums])
+        is_mean = b == len(predictor.main)
+        same_way = np.array(verdicts) == np.where(value > 0, BETTER, WORSE)
+        parts.append(
+            Pairs(
+                np.full(len(i), is_mean), group[i] == group[j], value,
+                observed[j, b] - observed[i, b], above,
+                (low[i, b] > high[j, b]) | (low[j, b] > high[i, b]),
+                loss[i] - loss[j], variance[i, b] + variance[j, b],
+                is_mean & same_way))
     joined = Pairs.join(parts)
-    return joined.where(~np.isnan(joined.real))
+    return joined.where(~np.isnan(joined.observed))
+
+
+def _variances(predictor: Predictor, observed: NDArray) -> NDArray[np.float64]:
+    """Variances of accuracies and of their mean by binomial noise of items.
+
+    NaN where the number of items is not known.
+    """
+    n_items = np.array(
+        [part.n_items for part in predictor.benchmarks if part.main])
+    items = np.where(n_items > 0, n_items, np.nan)
+    variance = observed * (1 - observed) / items
+    of_mean = variance.mean(axis=1, keepdims=True) / len(items)
+    return np.append(variance, of_mean, axis=1)
 
 
 def with_mean(values: NDArray) -> NDArray[np.float64]:
@@ -245,231 +225,140 @@ def with_mean(values: NDArray) -> NDArray[np.float64]:
     return np.append(values, values.mean(axis=1, keepdims=True), axis=1)
 
 
-def right_signs(decided: NDArray, real: NDArray) -> NDArray[np.float64]:
+def right_signs(decided: NDArray, observed: NDArray) -> NDArray[np.float64]:
     """1 where signs agree, 0.5 for equal accuracies."""
-    return np.where(real == 0, 0.5, np.sign(decided) == np.sign(real))
+    return np.where(observed == 0, 0.5, np.sign(decided) == np.sign(observed))
 
 
 def decisions(pairs: Pairs) -> dict[str, tuple[NDArray, NDArray]]:
-    """By rule, which pairs are decided, and numbers with the signs."""
+    """By rule, which pairs are decided, and which decisions are right."""
     rng = np.random.default_rng(0)
     sure = np.maximum(pairs.probability, 1 - pairs.probability) >= SURE
     rules = {
-        'differences': (sure, pairs.difference),
-        'compare': (sure | pairs.by_loss, pairs.difference),
-        'intervals': (pairs.apart, pairs.difference),
-        'mean loss': (np.ones_like(sure), pairs.gap),
-        'mean loss, margin': (np.abs(pairs.gap) >= pairs.margin, pairs.gap),
+        'ours': (sure, pairs.predicted),
+        'or loss': (sure | pairs.by_loss, pairs.predicted),
+        'apart': (pairs.apart, pairs.predicted),
+        'loss': (np.ones_like(sure), pairs.gap),
     }
-    for name, share in (('all items', 1), ('half of the items', .5)):
-        deviation = np.sqrt(OWN_SHARE * pairs.variance / share)
-        drawn = pairs.real + deviation * rng.normal(size=len(pairs.real))
-        rules[name] = np.abs(drawn) > norm.ppf(SURE) * deviation, drawn
-    if np.isnan(pairs.variance).any():
-        del rules['all items'], rules['half of the items']
-    return rules
+    if not pairs.is_mean.any():
+        del rules['or loss']
+    if not np.isnan(pairs.variance).any():
+        for name, share in (('all', 1), ('half', .5)):
+            deviation = np.sqrt(OWN_SHARE * pairs.variance / share)
+            noise = rng.normal(size=len(pairs.observed))
+            drawn = pairs.observed + deviation * noise
+            rules[name] = np.abs(drawn) > norm.ppf(SURE) * deviation, drawn
+    return {
+        name: (decided, right_signs(sign, pairs.observed))
+        for name, (decided, sign) in rules.items()
+    }
 
 
-def decision_rows(name: str, pairs: Pairs) -> Iterator[list[Any]]:
+def cells(pairs: Pairs) -> list[str]:
+    """Per cent that each rule decides, and in brackets of right ones."""
+    found = decisions(pairs)
+    row = []
+    for rule in RULES:
+        if rule not in found:
+            row.append('-')
+            continue
+        decided, right = found[rule]
+        share = 100 * right[decided].mean() if decided.any() else np.nan
+        if rule == 'loss':
+            row.append(f'{share:.0f}')
+        else:
+            row.append(f'{100 * decided.mean():.0f} ({share:.1f})')
+    return row
+
+
+def decision_rows(name: str, pairs: Pairs) -> Iterator[list[str]]:
     """Rows of the table of decisions."""
     for is_mean in (False, True):
         for within in (True, False):
             some = pairs.where((pairs.is_mean == is_mean)
                                & (pairs.within == within))
-            if len(some.real) < LEAST_PAIRS:
-                continue
-            for rule, (decided, sign) in decisions(some).items():
-                right = right_signs(sign, some.real)[decided]
+            if len(some.observed) >= LEAST_PAIRS:
                 yield [
-                    name, WITHIN if within else BETWEEN,
-                    'mean' if is_mean else 'each',
-                    len(decided), rule, 100 * decided.mean(),
-                    100 * right.mean() if len(right) else np.nan,
-                    100 * right.sum() / len(decided)
+                    name, 'one' if within else 'two',
+                    'mean' if is_mean else 'each', f'{len(some.observed):,}',
+                    *cells(some)
                 ]
 
 
 def summary_row(name: str, pairs: Pairs) -> list[str]:
-    """Return what docs/results.md shows of a collection.
-
-    Numbers are of all pairs on each benchmark and, in brackets, by the mean.
-    """
-    parts = [
-        pairs.where(pairs.is_mean == is_mean) for is_mean in (False, True)
+    """All pairs on each benchmark and, behind a slash, by the mean."""
+    each, mean = pairs.where(~pairs.is_mean), pairs.where(pairs.is_mean)
+    both = zip(cells(each), cells(mean))
+    return [
+        name, f'{len(each.observed):,} / {len(mean.observed):,}',
+        *(f'{of_each} / {of_mean}' for of_each, of_mean in both),
+        f'{largest_gap(pairs):.2f}'
     ]
-    found = [decisions(part) for part in parts]
-    row = [name, _both('{:,}', [len(part.real) for part in parts])]
-    for rule in ('differences', 'compare', 'mean loss', 'intervals',
-                 'half of the items'):
-        if rule not in found[0]:
-            row += ['-'] * (2 if rule in WITH_RIGHT else 1)
-            continue
-        shares, right = [], []
-        for part, rules in zip(parts, found):
-            decided, sign = rules[rule]
-            shares.append(100 * decided.mean())
-            right.append(100 * right_signs(sign, part.real)[decided].mean())
-        if rule == 'compare':
-            row += [f'{shares[1]:.0f}', f'{right[1]:.1f}']
-        elif rule == 'mean loss':
-            row.append(_both('{:.0f}', right))
-        else:
-            row.append(_both('{:.0f}', shares))
-            if rule in WITH_RIGHT:
-                row.append(_both('{:.1f}', right))
-    return [*row, f'{calibration(name, pairs)[1]:.2f}']
 
 
-def _both(form: str, values: Sequence[float]) -> str:
-    each, mean = (form.format(value) for value in values)
-    return f'{each} ({mean})'
-
-
-def calibration(name: str, pairs: Pairs) -> tuple[list[list[Any]], float]:
-    """Rows of probabilities and shares that are right, and the largest gap.
+def largest_gap(pairs: Pairs) -> float:
+    """Largest gap of a bin's mean probability from the share that is right.
 
     Of the model that is likelier to be better, whatever the order.
     """
     sign = np.sign(pairs.probability - 0.5)
     likelier = np.maximum(pairs.probability, 1 - pairs.probability)
-    right = np.where(sign == 0, 0.5, right_signs(sign, pairs.real))
+    right = np.where(sign == 0, 0.5, right_signs(sign, pairs.observed))
     bins = np.minimum((likelier * BINS).astype(int), BINS - 1)
-    rows = [[
-        name, f'{k / BINS:.1f} - {(k + 1) / BINS:.1f}',
-        int((bins == k).sum()), likelier[bins == k].mean(),
-        right[bins == k].mean()
-    ] for k in range(BINS // 2, BINS) if (bins == k).sum() >= LEAST_PAIRS]
-    return rows, max(abs(row[3] - row[4]) for row in rows)
-
-
-def seed_rows(fold: Fold, series: str) -> list[tuple[NDArray, NDArray]]:
-    """Decisions on twins of a series, without and with noise of runs.
-
-    The noise is that between the other series' twins of the same size and
-    checkpoint.
-    """
-    found = []
-    ends = {name.partition('@')[2] for name in fold.fitted.models}
-    for size, at in product('ms', sorted(ends)):
-        other = 'c' if series == 'a' else 'a'
-        twins = fold.held_out.select(
-            [f'{twin}-{size}@{at}' for twin in (series, f'{series}2')])
-        pair = np.array([0]), np.array([1])
-        shifts, = sums_of(fold.predictor, twins, ['same', 'same'], *pair)
-        runs = fold.fitted.select(
-            [f'{twin}-{size}@{at}' for twin in (other, f'{other}2')])
-        values = with_mean(fold.predictor.predict(runs).values[:, :, 0])
-        degrees = fold.predictor.model.tails.degrees
-        alone, of_runs = [], []
-        for shift, column in zip(shifts, values.T):
-            noises = {PREDICTOR: Noise.of_sum(shift, LEVEL, degrees)}
-            alone.append(told_apart(shift.value, noises))
-            noises[RUNS] = run_noise([column])
-            of_runs.append(told_apart(shift.value, noises))
-        found.append((np.array(alone), np.array(of_runs)))
-    return found
-
-
-def told_apart(value: float, noises: Mapping[str, Noise]) -> bool:
-    """Whether two models are told apart."""
-    found = Difference(PREDICTED, '', value, noises, LEVEL, MARGIN)
-    return found.verdict in (BETTER, WORSE)
-
-
-def zoo_folds() -> Iterator[tuple[Fold, AccuracyTable, dict[str, str]]]:
-    """Fits to all series of the package's models but two.
-
-    Also the accuracies and the families of all models.
-    """
-    whole = read_collection(shipped.COLLECTION)
-    names = np.array([*whole.losses], object)
-    # Two series a fold, such that pairs of two families are there.
-    fold = dealt([whole.families[name] for name in names], ZOO_FOLDS)
-    for k in tqdm(np.unique(fold), desc='folds of the demonstration'):
-        sides = [list(names[rows]) for rows in (fold != k, fold == k)]
-        predictor = fit(
-            whole.losses.select(sides[0]), whole.accuracies.select(sides[0]),
-            whole.families)
-        one = Fold(
-            predictor,
-            *(predictor.features({name: whole.losses[name]
-                                  for name in side}) for side in sides))
-        yield one, whole.accuracies, whole.families
-
-
-def zoo() -> tuple[Pairs, list[tuple[NDArray, NDArray]]]:
-    """Pairs of the package's models, series left out, and of second seeds."""
-    pairs, seeds = [], []
-    for one, accuracies, families in zoo_folds():
-        pairs.append(pairs_of(one, accuracies, families))
-        for series in 'ac':
-            if f'{series}2-m@100' in one.held_out.models:
-                seeds += seed_rows(one, series)
-    return Pairs.join(pairs), seeds
+    gaps = []
+    for k in range(BINS // 2, BINS):
+        inside = bins == k
+        if inside.sum() >= LEAST_PAIRS:
+            gaps.append(abs(likelier[inside].mean() - right[inside].mean()))
+    return max(gaps)
 
 
 def of_tables(tables: ModelTables) -> Pairs:
     """Pairs of a collection of tables, families left out."""
-    tables = with_units(tables, drawn_units(tables.features.columns.units))
+    features = tables.features
+    places = drawn_units(features.columns.units)
+    losses = FeatureTable.of_losses(
+        features.models, [features.columns.units[k] for k in places],
+        features.values[:, places])
+    tables = replace(tables, features=losses)
     return Pairs.join([
         pairs_of(fold, tables.accuracies, tables.families)
-        for fold in folds(tables.features, tables.accuracies, tables.families)
+        for fold in folds(tables)
     ])
 
 
-def drawn_units(units: Sequence[str]) -> list[str]:
-    """At most `UNITS` per task, which is what stands before the first /."""
+def drawn_units(units: Sequence[str]) -> NDArray[np.int64]:
+    """Places of at most `UNITS` per task, which stands before the first /."""
     rng = np.random.default_rng(0)
     tasks = np.array([unit.partition('/')[0] for unit in units])
     chosen = np.zeros(len(units), bool)
     for task in np.unique(tasks):
         rows = np.flatnonzero(tasks == task)
         chosen[rng.permutation(rows)[:UNITS]] = True
-    return list(np.array(units, object)[chosen])
-
-
-def seed_table(seeds: Sequence[tuple[NDArray, NDArray]]) -> str:
-    """Shares of twins that are told apart, on each exam and by the mean."""
-    rows = []
-    for label, of_recipes in (('as models', 0), ('as recipes', 1)):
-        told = np.array([pair[of_recipes] for pair in seeds])
-        for name, part in (('each', told[:, :-1]), ('mean', told[:, -1])):
-            test = binomtest(int(part.sum()), part.size)
-            low, high = test.proportion_ci(.9, 'wilson')
-            rows.append([
-                label, name, part.size,
-                int(part.sum()), f'{100 * low:.1f} - {100 * high:.1f}'
-            ])
-    return tabulate(
-        rows, ['second seeds', 'on', 'pairs', 'told apart', '90 %, percent'],
-        'pipe')
+    return np.flatnonzero(chosen)
 
 
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument('folders', nargs='*', type=Path, metavar='FOLDER')
-    parser.add_argument(
-        '--bits', action='store_true', help='bits per character')
-    parser.add_argument('--zoo', action='store_true', help='the demonstration')
+    parser.add_argument('--bits', action='store_true')
+    parser.add_argument('--zoo', action='store_true')
     args = parser.parse_args()
     found = {
         folder.name: of_tables(tables_in(folder))
         for folder in args.folders
     }
     if args.bits:
-        found['bits per character'] = of_tables(
-            read_model_tables(*(f'{BITS}{name}.csv' for name in TABLES)))
+        found['bits per character'] = of_tables(bits_per_character())
     if args.zoo:
-        found['zoo'], seeds = zoo()
-        print(f'{seed_table(seeds)}\n')
+        found['demonstration'] = Pairs.join(
+            [pairs_of(*fold) for fold in zoo_folds()])
     rows = [summary_row(*item) for item in found.items()]
     print(tabulate(rows, SUMMARY, 'pipe', disable_numparse=True), '\n')
-    rows = [row for item in found.items() for row in decision_rows(*item)]
-    print(tabulate(rows, DECISIONS, 'pipe', floatfmt='.1f'))
+    rows = []
     for name, pairs in found.items():
-        rows, gap = calibration(name, pairs)
-        print(f'\nLargest gap {gap:.3f}\n')
-        print(tabulate(rows, CALIBRATION, 'pipe', floatfmt='.3f'))
+        rows += decision_rows(name, pairs)
+    print(tabulate(rows, HEADER, 'pipe', disable_numparse=True))
 
 
 if __name__ == '__main__':

@@ -24,18 +24,15 @@ from typing import NamedTuple, Optional
 import numpy as np
 from numpy.typing import NDArray
 from tabulate import tabulate
-from tqdm import tqdm
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.runs import run_of
 from csv_plugin.io.checkpoint_names import read_revision
-from tools.studies.decisions_study import zoo_folds
-from tools.studies.full_collections import dealt
-from tools.studies.options import parser_of, tables_in
-from tools.studies.resampling import error_ratio
+from tools.studies.common import error_ratio, parser_of, tables_in
+from tools.studies.decisions_study import folds, zoo_folds
 
 #: Benchmarks that measure nearly the same: one is hidden with the other.
 DOUBLES = (('piqa', 'core_piqa'), ('arc_easy', 'core_arc_easy'),
@@ -61,37 +58,35 @@ class Part(NamedTuple):
 class Cells(NamedTuple):
     """Predictions of M models on B benchmarks, without and with known ones.
 
-    Observed accuracies are `(M, B)`, NaN where they do not count. Values and
-    the ends of the 90 % intervals are `(2, M, B)`. Ratios draw `groups`.
+    Observed accuracies are `(M, B)`, NaN where they do not count. Forecasts
+    are values and the ends of the 90 % intervals, `(3, 2, M, B)`. Ratios draw
+    `groups`.
     """
     observed: NDArray[np.float64]
-    values: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    forecasts: NDArray[np.float64]
     groups: Sequence[str]
 
 
 def parts_of(folder: Path) -> Iterator[Part]:
     """Fits to all groups of families of a collection but one."""
     tables = tables_in(folder)
-    names = np.array(tables.features.models, object)
-    families = np.array([tables.families[model] for model in names], object)
-    accuracies = tables.accuracies.select(list(names))
-    group = dealt(families)
-    for k in tqdm(np.unique(group), desc=f'fits of {folder.name}'):
-        sides = [list(names[rows]) for rows in (group != k, group == k)]
-        predictor = fit_predictor(tables.features, accuracies.select(sides[0]),
-                                  families[group != k])
-        yield Part(predictor, tables.features.select(sides[1]),
-                   accuracies.select(sides[1]), families[group == k])
+    for predictor, held_out in folds(tables):
+        models = held_out.models
+        yield Part(predictor, held_out, tables.accuracies.select(models),
+                   [tables.families[model] for model in models])
 
 
 def parts_of_zoo() -> Iterator[Part]:
     """Fits to all series of the demonstration but two."""
-    for fold, accuracies, families in zoo_folds():
-        models = fold.held_out.models
-        yield Part(fold.predictor, fold.held_out, accuracies.select(models),
+    for (predictor, held_out), accuracies, families in zoo_folds():
+        models = held_out.models
+        yield Part(predictor, held_out, accuracies.select(models),
                    [families[model] for model in models])
+
+
+def _cubes(found: Predictions) -> NDArray[np.float64]:
+    """Values and ends of intervals, `(3, M, B)`."""
+    return np.stack([found.values, found.low, found.high])[..., 0]
 
 
 def other_benchmarks(part: Part) -> Cells:
@@ -99,60 +94,52 @@ def other_benchmarks(part: Part) -> Cells:
     predictor, features, accuracies, families = part
     names = predictor.names
     table = accuracies.reindexed(features.models, names)
-    alone = predictor.predict(features)
-    found = [
-        np.stack([cube[:, :, 0]] * 2)
-        for cube in (alone.values, alone.low, alone.high)
-    ]
+    alone = _cubes(predictor.predict(features))
+    with_known = alone.copy()
     observed = np.full(table.values.shape, np.nan)
-    for b, name in enumerate(names):
-        if name not in predictor.main:
-            continue
-        hidden = {name}.union(*(pair for pair in DOUBLES if name in pair))
+    # Models of a family, which may be runs, are predicted one by one.
+    each = {model: model for model in features.models}
+    for name in predictor.main:
+        hidden = {name}
+        for pair in DOUBLES:
+            if name in pair:
+                hidden.update(pair)
         told = np.where(np.isin(names, list(hidden)), np.nan, table.values)
-        # Models of a family, which may be runs, are predicted one by one.
         both = predictor.predict(
-            features,
-            families={model: model
-                      for model in features.models},
-            known=replace(table, values=told))
-        for cubes, cube in zip(found, (both.values, both.low, both.high)):
-            cubes[1][:, b] = cube[:, b, 0]
+            features, families=each, known=replace(table, values=told))
+        b = names.index(name)
+        with_known[:, :, b] = _cubes(both)[:, :, b]
         observed[:, b] = table.values[:, b]
-    return Cells(observed, *found, families)
+    return Cells(observed, np.stack([alone, with_known], axis=1), families)
 
 
 def checkpoints(part: Part, asked_of: str) -> Optional[Cells]:
     """Predict the `BETWEEN` or `LATER` ones of runs; None without runs."""
     predictor, features, accuracies, _ = part
-    table = accuracies.reindexed(features.models, predictor.names)
-    known, asked = np.zeros((2, len(features.models)), bool)
-    runs = np.array([run_of(model) for model in features.models], object)
+    models = features.models
+    table = accuracies.reindexed(models, predictor.names)
+    known, asked = np.zeros((2, len(models)), bool)
+    runs = np.array([run_of(model) for model in models], object)
     for run in np.unique(runs):
         rows = [row for row in np.flatnonzero(runs == run)
-                if '@' in features.models[row]]  # yapf: disable
+                if '@' in models[row]]  # yapf: disable
         if len(rows) >= LEAST:
-            rows.sort(key=lambda row: _step(features.models[row]))
-            if asked_of == LATER:
-                told = rows[:len(rows) // 2]
-            else:
-                told = rows[::2]
+            rows.sort(key=lambda row: _step(models[row]))
+            told = rows[:len(rows) // 2] if asked_of == LATER else rows[::2]
+            asked[rows] = True
+            asked[told] = False
             known[told] = True
-            asked[[row for row in rows if row not in told]] = True
     if not asked.any():
         return None
     of_known = replace(
         table, values=np.where(known[:, None], table.values, np.nan))
     ways = [
-        predictor.predict(features, known=each) for each in (None, of_known)
+        _cubes(predictor.predict(features, known=each))
+        for each in (None, of_known)
     ]
     is_main = np.isin(predictor.names, predictor.main)
     observed = np.where(asked[:, None] & is_main, table.values, np.nan)
-    cubes = [
-        np.stack([getattr(way, part)[:, :, 0] for way in ways])
-        for part in ('values', 'low', 'high')
-    ]
-    return Cells(observed, *cubes, list(runs))
+    return Cells(observed, np.stack(ways, axis=1), list(runs))
 
 
 def _step(model: str) -> int:
@@ -163,42 +150,43 @@ def _step(model: str) -> int:
 
 def joined(cells: Sequence[Cells]) -> Cells:
     """Cells of all parts of a collection, whose benchmarks are the same."""
-    groups = [group for part in cells for group in part.groups]
+    groups: list[str] = []
+    for part in cells:
+        groups += part.groups
     return Cells(
         np.concatenate([part.observed for part in cells]),
-        *(np.concatenate([part[i] for part in cells], axis=1)
-          for i in (1, 2, 3)), groups)
+        np.concatenate([part.forecasts for part in cells], axis=2), groups)
 
 
 def row_of(name: str, asked: str, cells: Cells) -> list[str]:
     """Return the row of a collection and a question."""
     counts = ~np.isnan(cells.observed).all(axis=0)
-    observed, values, low, high = (
-        cube[..., counts] for cube in cells[:4])  # yapf: disable
+    observed = cells.observed[:, counts]
+    values, low, high = cells.forecasts[..., counts]
     squares = (values - observed)**2
     means = 1e3 * np.exp(np.log(np.nanmean(squares, axis=1)).mean(axis=1))
     ratio, least, most = error_ratio(squares[1], squares[0], cells.groups)
     seen = ~np.isnan(observed)
     inside = (low <= observed) & (observed <= high)
     covered = inside.sum(axis=(1, 2)) / seen.sum()
-    widths = 100 * np.where(seen, high - low, 0).sum(axis=(1, 2)) / seen.sum()
+    widths = 100 * (high - low)[:, seen].mean(axis=1)
     return [
-        name, asked,
-        str(seen.sum()), *(f'{mean:.3f}' for mean in means),
-        f'{ratio:.2f} ({least:.2f} - {most:.2f})',
-        *(f'{share:.2f}' for share in covered), *(f'{width:.1f}'
-                                                  for width in widths)
+        name, asked, f'{seen.sum()}', f'{means[0]:.3f}', f'{means[1]:.3f}',
+        f'{ratio:.2f} ({least:.2f} - {most:.2f})', f'{covered[0]:.2f}',
+        f'{covered[1]:.2f}', f'{widths[0]:.1f}', f'{widths[1]:.1f}'
     ]
 
 
 def rows_of(name: str, parts: Sequence[Part]) -> Iterator[list[str]]:
     """Rows of a collection."""
     for asked in (OTHERS, BETWEEN, LATER):
-        found = [
-            other_benchmarks(part) if asked == OTHERS else checkpoints(
-                part, asked) for part in parts
-        ]
-        cells = [each for each in found if each is not None]
+        cells = []
+        for part in parts:
+            found = (
+                other_benchmarks(part) if asked == OTHERS else checkpoints(
+                    part, asked))
+            if found is not None:
+                cells.append(found)
         if cells:
             yield row_of(name, asked, joined(cells))
 

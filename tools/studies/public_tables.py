@@ -9,7 +9,6 @@ checkpoints, models.csv is the table of `--checkpoints` too. The collections:
 ladder       allenai/OLMo-ladder: 30 runs of 190 million to 3 billion
              parameters and two of 7 and 13 billion, twelve checkpoints each
              (Bhagia et al., arXiv 2412.04403)
-dense_ladder the same with all 37 to 202 checkpoints of a run
 overtrained  mlfoundations/scaling: 104 models of 11 million to 7 billion
              parameters, of three mixtures of texts (Gadre et al.,
              arXiv 2403.08540)
@@ -32,16 +31,16 @@ import csv
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import numpy as np
 
 from csv_plugin.io.tables import write_csv
-from tools.studies.options import parser_of
+from tools.studies.common import parser_of
 
 Row = Mapping[str, str]
 
@@ -134,54 +133,27 @@ class Tables:
         self.add(name, model, losses, kept)
 
 
-#: Numbers of items of splits of benchmarks. Those of MMLU are what all scores
-#: are multiples of one over.
-ITEMS = {
-    'arc_challenge_test': 1172,
-    'arc_challenge_val': 299,
-    'arc_easy_test': 2376,
-    'arc_easy_val': 570,
-    'boolq_test': 3270,
-    'boolq_val': 3270,
-    'csqa_val': 1221,
-    'hellaswag_test': 10042,
-    'hellaswag_val': 10042,
-    'mmlu_humanities_test': 4705,
-    'mmlu_humanities_val': 518,
-    'mmlu_other_test': 3242,
-    'mmlu_other_val': 355,
-    'mmlu_social_sciences_test': 3077,
-    'mmlu_social_sciences_val': 337,
-    'mmlu_stem_test': 3018,
-    'mmlu_stem_val': 321,
-    'openbookqa_test': 500,
-    'openbookqa_val': 500,
-    'piqa_test': 1838,
-    'piqa_val': 1838,
-    'sciq_test': 1000,
-    'socialiqa_val': 1954,
-    'winogrande_test': 1267,
-    'winogrande_val': 1267,
-}
-#: Chance levels, of all that have not four answers.
-CHANCES = {
-    'boolq': 0.5,
-    'csqa': 0.2,
-    'piqa': 0.5,
-    'socialiqa': 1 / 3,
-    'winogrande': 0.5,
-}
+def known_benchmarks(names: str) -> dict[str, Benchmark]:
+    """Benchmarks of public_benchmarks.csv, by the names of a program.
+
+    `splits` are names such as `piqa_val`, `harness` those of
+    lm-evaluation-harness. Numbers of items of MMLU's splits are what all
+    accuracies are multiples of one over; its mean over subjects has none.
+    """
+    path = Path(__file__).with_name('public_benchmarks.csv')
+    return {
+        row['benchmark']: Benchmark(float(row['chance']), int(row['n_items']))
+        for row in _rows(path) if row['names'] == names
+    }
 
 
 def described(name: str) -> Benchmark:
-    """What is known of a benchmark such as `piqa_val`."""
-    return Benchmark(
-        CHANCES.get(name.rsplit('_', 1)[0], 0.25),
-        ITEMS.get(name.replace('_mc_5shot', ''), 0))
+    """What is known of a benchmark such as `piqa_val`: 25 % by default."""
+    known = known_benchmarks('splits')
+    return known.get(name.replace('_mc_5shot', ''), Benchmark(0.25))
 
 
-def read_ladder(clone: Path,
-                checkpoints: Optional[int] = CHECKPOINTS) -> Tables:
+def read_ladder(clone: Path) -> Tables:
     """Losses are in nats per token, and in bits per byte of right answers."""
     folder = clone / 'src/scripts/paper/data/ladder-runs'
     tables = Tables()
@@ -189,21 +161,18 @@ def read_ladder(clone: Path,
         size = path.stem.split('-')[0]
         params_b = float(size[:-1]) / (1000 if size[-1] == 'M' else 1)
         split = 'validation' if size == '3B' else 'train'
-        _add_run(tables, path.stem, split, params_b,
-                 _spread(_rows(path), checkpoints))
+        _add_run(tables, path.stem, split, params_b, _spread(_rows(path)))
     for run, params_b in [('peteish7', 7), ('peteish13', 13)]:
         rows = _rows(folder / f'{run}_eval_full.csv')
         begun = [row for row in rows if int(row['_step']) > 0]
-        _add_run(tables, run, 'test', params_b, _spread(begun, checkpoints))
+        _add_run(tables, run, 'test', params_b, _spread(begun))
     return tables
 
 
-def _spread(rows: list[Row], n: Optional[int]) -> list[Row]:
-    """Checkpoints at equal distances and the last, or all that are trained."""
+def _spread(rows: list[Row]) -> list[Row]:
+    """Checkpoints at equal distances, and the last."""
     rows = sorted(rows, key=lambda row: int(row['_step']))
-    if n is None:
-        return [row for row in rows if int(row['_step']) > 0]
-    places = np.linspace(0, len(rows) - 1, n + 1)[1:]
+    places = np.linspace(0, len(rows) - 1, CHECKPOINTS + 1)[1:]
     return [rows[int(place)] for place in np.round(places)]
 
 
@@ -293,22 +262,6 @@ def read_mixtures(clone: Path) -> Tables:
     return tables
 
 
-#: Of the LM evaluation harness, by its names. MMLU is the mean of its 57
-#: subjects with equal weights, which is no share of its items.
-HARNESS = {
-    'arc_challenge': Benchmark(0.25, 1172),
-    'arc_easy': Benchmark(0.25, 2376),
-    'boolq': Benchmark(0.5, 3270),
-    'hellaswag': Benchmark(0.25, 10042),
-    'lambada_openai': Benchmark(0, 5153),
-    'logiqa': Benchmark(0.25, 651),
-    'mmlu': Benchmark(0.25),
-    'piqa': Benchmark(0.5, 1838),
-    'rte': Benchmark(0.5, 277),
-    'sciq': Benchmark(0.25, 1000),
-    'winogrande': Benchmark(0.5, 1267),
-    'wsc': Benchmark(0.5, 104),
-}
 #: Tokens that others' models were trained on, by family.
 TOKENS = {
     'opt': 180e9,
@@ -324,7 +277,7 @@ def read_pythia(clone: Path, examples: int) -> Tables:
     The two runs of a size, and those with other batch sizes, are one family,
     and so are OPT and BLOOM. The accuracy of MMLU is the mean of its subjects.
     """
-    tables = Tables(HARNESS)
+    tables = Tables(known_benchmarks('harness'))
     folder = clone / 'evals'
     paths = [
         path for path in sorted((folder / 'pythia-v1').rglob('*.json'))
@@ -341,7 +294,7 @@ def read_pythia(clone: Path, examples: int) -> Tables:
             tables.add_checked(
                 name, model._replace(step=0),
                 {'lambada': math.log(results['lambada_openai']['ppl'])},
-                _harness_scores(results))
+                _harness_scores(results, tables.benchmarks))
     return tables
 
 
@@ -373,11 +326,12 @@ def _billions(size: str) -> float:
     return float(re.sub(r'b(?=\d)', '.', size.lower()).rstrip('b'))
 
 
-def _harness_scores(results: Mapping[str, Mapping[str, float]]) -> dict:
+def _harness_scores(results: Mapping[str, Mapping[str, float]],
+                    known: Mapping[str, Benchmark]) -> dict[str, float]:
     """Accuracies by benchmark, those of the subjects of MMLU as a mean."""
     scores = {
         name: result['acc']
-        for name, result in results.items() if name in HARNESS
+        for name, result in results.items() if name in known
     }
     subjects = [
         result['acc'] for name, result in results.items()
@@ -392,7 +346,7 @@ def read_pruned(clone: Path) -> Tables:
     A family is a model and what was pruned from it. Models that lost at most
     30 % of their weights are for `test`.
     """
-    tables = Tables(HARNESS)
+    tables = Tables(known_benchmarks('harness'))
     for path in sorted(clone.glob('results_*/results_complete.json')):
         for base, found in json.loads(path.read_text()).items():
             params_b = _billions(base.removesuffix('-hf').split('-')[-1])
@@ -411,12 +365,13 @@ def write_tables(tables: Tables, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     _write_matrix(out / 'losses.csv', tables.losses)
     _write_matrix(out / 'scores.csv', tables.scores)
-    used = {name for row in tables.scores.values() for name in row}
+    used = set().union(*tables.scores.values())
     write_csv(out / 'benchmarks.csv', ['benchmark', *Benchmark._fields],
               [[name, *(tables.benchmarks.get(name) or described(name))]
                for name in sorted(used)])
-    fields = Model._fields if any(
-        model.run for model in tables.models.values()) else Model._fields[:-3]
+    fields = Model._fields
+    if not any(model.run for model in tables.models.values()):
+        fields = fields[:-3]
     write_csv(out / 'models.csv', ['model', *fields],
               [[name, *model[:len(fields)]]
                for name, model in tables.models.items()])
@@ -425,10 +380,9 @@ def write_tables(tables: Tables, out: Path) -> None:
 
 
 def _write_matrix(path: Path, rows: Mapping[str, Mapping[str, float]]) -> None:
-    columns = sorted({column for row in rows.values() for column in row})
-    write_csv(path, ['model', *columns],
-              [[name, *(row.get(column) for column in columns)]
-               for name, row in rows.items()])
+    columns = sorted(set().union(*rows.values()))
+    lines = [[name, *map(row.get, columns)] for name, row in rows.items()]
+    write_csv(path, ['model', *columns], lines)
 
 
 def _rows(path: Path) -> list[Row]:
@@ -438,7 +392,6 @@ def _rows(path: Path) -> list[Row]:
 
 READERS: dict[str, Callable[[Path], Tables]] = {
     'ladder': read_ladder,
-    'dense_ladder': partial(read_ladder, checkpoints=None),
     'overtrained': read_overtrained,
     'mixtures': read_mixtures,
     'pythia': partial(read_pythia, examples=0),
@@ -447,12 +400,12 @@ READERS: dict[str, Callable[[Path], Tables]] = {
 }
 
 
-def main(argv: Optional[Sequence[str]] = None) -> None:
+def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument('collection', choices=list(READERS))
     parser.add_argument('clone', type=Path)
     parser.add_argument('--out', required=True, type=Path)
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     write_tables(READERS[args.collection](args.clone), args.out)
 
 

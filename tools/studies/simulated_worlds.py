@@ -13,42 +13,30 @@ A row of the table is a kind of benchmark and a number of fitted families. Its
 columns are the share of intervals that hold the accuracy that is observed, and
 their mean width in points. Coverage should be .85 to .95 in each.
 """
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.curve import accuracy_of
-from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.fitting import fit_predictor
-from tools.studies.options import parser_of
+from tools.studies.common import parser_of
+from tools.studies.trials import Models, salience
 
 CHANCE, N_ITEMS, N_UNITS = .25, 500, 30
-#: Models of a fitted family, and new models of each distance.
-OF_FAMILY, N_NEW = 4, 12
-LEVEL = 0.9
+#: Numbers of fitted families, models of each, and new models of each distance.
+FAMILIES, OF_FAMILY, N_NEW = (3, 6, 12), 4, 12
 #: Logarithms of compute are 0 to 2 for fitted models.
 MOST = 2.
 #: How far beyond the best fitted model, by the factor of compute.
 BEYOND = {'within': 0., '3 times': np.log10(3), '10 times': 1.}
-
-
-class Kind(NamedTuple):
-    """Exponent of a benchmark at a compute of 1, and its slope."""
-    level: float
-    slope: float
-
-
-#: Each world has two benchmarks of each kind.
+#: Exponents of benchmarks at a compute of 1, and their slopes. Each world has
+#: two benchmarks of each kind.
 KINDS = {
-    'rising': Kind(-.5, 1.),
-    'flat': Kind(-.8, .2),
-    'emerging': Kind(-3.5, 2.),
-    'saturating': Kind(1.5, 1.5),
+    'rising': (-.5, 1.),
+    'flat': (-.8, .2),
+    'emerging': (-3.5, 2.),
+    'saturating': (1.5, 1.5),
 }
 OF_KIND = 2
 
@@ -58,7 +46,7 @@ class World:
     """Families whose losses and accuracies can be drawn.
 
     `base` and `rates`, `(K,)`, are the logarithms of losses at no compute and
-    how they fall; `salience`, `(K, B)`, is what tokens count for benchmarks.
+    how they fall; `salience`, `(K, B)`, is what units count for benchmarks.
     """
     rng: np.random.Generator
     base: NDArray
@@ -70,21 +58,15 @@ class World:
     @classmethod
     def draw(cls, rng: np.random.Generator) -> 'World':
         """A world with other units and benchmarks than the others."""
-        kinds = [kind for kind in KINDS.values() for _ in range(OF_KIND)]
-        shift = rng.normal(0, .3, len(kinds))
+        levels, slopes = np.repeat([*KINDS.values()], OF_KIND, axis=0).T
+        shift = rng.normal(0, .3, len(levels))
         return cls(rng, rng.normal(1, .2, N_UNITS),
                    rng.uniform(.05, .15, N_UNITS),
-                   rng.normal(0, 1 / np.sqrt(N_UNITS), (N_UNITS, len(kinds))),
-                   np.array([kind.level for kind in kinds]) + shift,
-                   np.array([kind.slope for kind in kinds]) *
-                   np.exp(shift / 2))  # yapf: disable
+                   rng.normal(0, 1 / np.sqrt(N_UNITS), (N_UNITS, len(levels))),
+                   levels + shift, slopes * np.exp(shift / 2))
 
-    def models(self, compute: NDArray,
-               families: NDArray) -> tuple[NDArray, NDArray]:
-        """Return losses `(M, K)` and accuracies `(M, B)` of new models.
-
-        Given logarithms of their compute, and numbers of their families.
-        """
+    def models(self, compute: NDArray, families: NDArray) -> Models:
+        """New models, given logarithms of compute and numbers of families."""
         rng, n = self.rng, families.max() + 1
         n_benchmarks = len(self.level)
         better = compute + rng.normal(0, .15, n)[families]
@@ -96,76 +78,57 @@ class World:
         exponents += .3 * known @ self.salience
         exponents += rng.normal(0, .25, (n, n_benchmarks))[families]
         exponents += rng.normal(0, .15, exponents.shape)
-        accuracies = accuracy_of(exponents, np.full(n_benchmarks, CHANCE))
-        return losses, rng.binomial(N_ITEMS, accuracies) / N_ITEMS
+        chance = np.full(n_benchmarks, CHANCE)
+        accuracies = accuracy_of(exponents, chance)
+        return Models(losses,
+                      rng.binomial(N_ITEMS, accuracies) / N_ITEMS, families,
+                      families, chance, np.full(n_benchmarks, N_ITEMS),
+                      np.full(N_UNITS, ''))
 
 
-class Seen(NamedTuple):
-    """Intervals that hold what is observed, and their widths, `(M, B)`."""
-    held: NDArray
-    width: NDArray
+def predict_world(seed: int, n_families: int) -> NDArray[np.float64]:
+    """Fit to a world and predict new models, for each distance in turn.
 
-
-def predict_world(seed: int, n_families: int) -> Mapping[str, Seen]:
-    """Fit to a world and predict new models, by how far they are beyond."""
+    Whether intervals hold what is observed, and their widths,
+    `(2, distances, M, B)`.
+    """
     rng = np.random.default_rng([seed, n_families])
     world = World.draw(rng)
     families = np.repeat(np.arange(n_families), OF_FAMILY)
-    losses, accuracies = world.models(
-        rng.uniform(0, MOST, len(families)), families)
-    names = [f'm{m}' for m in range(len(families))]
-    n_benchmarks = accuracies.shape[1]
-    table = AccuracyTable(names, [f'b{b}' for b in range(n_benchmarks)],
-                          accuracies, np.full(n_benchmarks, CHANCE),
-                          np.full(n_benchmarks, N_ITEMS))
-    units = [f'u{k}' for k in range(N_UNITS)]
-    predictor = fit_predictor(
-        FeatureTable.of_losses(names, units, losses), table,
-        [f'f{family}' for family in families])
-    found = {}
-    for name, more in BEYOND.items():
+    fitted = world.models(rng.uniform(0, MOST, len(families)), families)
+    found = []
+    for more in BEYOND.values():
         compute = np.full(N_NEW, MOST + more)
         if not more:
             compute = rng.uniform(0, MOST, N_NEW)
-        losses, accuracies = world.models(compute, np.arange(N_NEW))
-        new = FeatureTable.of_losses([f'n{m}' for m in range(N_NEW)], units,
-                                     losses)
-        low, high = predictor.joint(new).intervals(LEVEL)
-        held = (low <= accuracies) & (accuracies <= high)
-        found[name] = Seen(held, high - low)
-    return found
-
-
-def rows(n_families: int, n_worlds: int) -> list[list]:
-    """Rows of the table, one for each kind of benchmark."""
-    worlds = [predict_world(seed, n_families) for seed in range(n_worlds)]
-    found = []
-    for k, kind in enumerate(KINDS):
-        columns = slice(k * OF_KIND, (k + 1) * OF_KIND)
-        row: list = [kind, n_families]
-        for name in BEYOND:
-            seen = [world[name] for world in worlds]
-            row.append(np.mean([part.held[:, columns] for part in seen]))
-            row.append(100 * np.mean([part.width[:, columns]
-                                      for part in seen]))
-        found.append(row)
-    return found
+        new = world.models(compute, np.arange(N_NEW))
+        _, low, high = salience(fitted, new)
+        held = (low <= new.accuracies) & (new.accuracies <= high)
+        found.append((held, high - low))
+    return np.swapaxes(np.array(found, float), 0, 1)
 
 
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument('--worlds', type=int, default=30)
-    args = parser.parse_args()
+    n_worlds = parser.parse_args().worlds
+    rows: dict[str, list] = {kind: [] for kind in KINDS}
+    for n_families in FAMILIES:
+        worlds = [predict_world(seed, n_families) for seed in range(n_worlds)]
+        held, width = np.mean(worlds, axis=(0, 3))
+        for k, kind in enumerate(KINDS):
+            columns = slice(k * OF_KIND, (k + 1) * OF_KIND)
+            row = [kind, n_families]
+            for distance in range(len(BEYOND)):
+                row.append(held[distance, columns].mean())
+                row.append(100 * width[distance, columns].mean())
+            rows[kind].append(row)
     header = ['benchmark', 'families']
     for name in BEYOND:
         header += [name, 'width']
-    table = [
-        row for n_families in (3, 6, 12)
-        for row in rows(n_families, args.worlds)
-    ]
     print(
         tabulate(
-            sorted(table, key=lambda row: [*KINDS].index(row[0])),
+            sum(rows.values(), []),
             header,
             'pipe',
             floatfmt=('', '', *('.2f', '.1f') * len(BEYOND))))

@@ -8,8 +8,8 @@ and `benchmarks.csv` (docs/formats.md). The test split is predicted from the
 others, or from the splits of --fit. Where models are checkpoints, only the
 last ones are predicted, and the laws are fitted to these. Columns:
 
-    losses  the default of the package, with the real losses of the models
-            that are predicted
+    losses  the default of the package, with the observed losses of the
+            models that are predicted
     sizes   the same, with losses that follow from sizes and tokens, as
             `salience triage --params --tokens` has them
     direct  the baseline, with the logarithm of the compute (parameters times
@@ -18,7 +18,7 @@ last ones are predicted, and the laws are fitted to these. Columns:
 Prints a table in Markdown: mean absolute errors in points over the main
 benchmarks, coverage of 90 % intervals and their widths.
 """
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,11 +31,10 @@ from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.fitting import fit_mean_loss_predictor, fit_predictor
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.io.model_tables import ModelTables
-from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.checkpoints import last_checkpoints
 from csv_plugin.triage.judging import judge_sizes
 from csv_plugin.triage.sizes import NEW, log_compute
-from tools.studies.options import parser_of, tables_in
+from tools.studies.common import parser_of, tables_in
 
 HEADER = ('collection', 'fitted', 'predicted', 'compute', 'losses', 'sizes',
           'direct')
@@ -63,37 +62,27 @@ def judged(tables: ModelTables, fit: Sequence[str],
     fitted = accuracies.select(fit)
     accuracies = accuracies.select(benchmarks=fitted.benchmarks_run)
     models = {model: tables.info[model] for model in last}
-    targets = _targets(tables, predict, models)
+    fitted_families = {row.family for row in models.values()}
+    targets = {}
+    for model in predict:
+        row = tables.info[model]
+        if row.family not in fitted_families:
+            row = replace(row, family=NEW)
+        targets[model] = row
     families = [tables.families[model] for model in fitted.models]
     predictor = fit_predictor(tables.features, fitted, families)
     times = np.exp(
         log_compute([*targets.values()]) -
         log_compute([*models.values()]).max())
     triage = judge_sizes(predictor, tables.features, models, targets)
-    by_sizes = triage.forecasts.select(predict)
-    real = accuracies.select(predict)
-    at_ends = accuracies.select(last)
-    cells = [
-        cell(real, predictor.predict(tables.features.select(predict))),
-        cell(real, by_sizes),
-        cell(real, direct(tables, at_ends, predict))
-    ]
+    observed = accuracies.select(predict)
     return [
         str(len(last)),
-        str(len(predict)), f'{min(times):.2g}-{max(times):.2g}', *cells
+        str(len(predict)), f'{min(times):.2g}-{max(times):.2g}',
+        cell(observed, predictor.predict(tables.features.select(predict))),
+        cell(observed, triage.forecasts.select(predict)),
+        cell(observed, direct(tables, accuracies.select(last), predict))
     ]
-
-
-def _targets(tables: ModelTables, predict: Sequence[str],
-             models: Mapping[str, ModelInfo]) -> dict[str, ModelInfo]:
-    """What is known of the predicted; families without models are `NEW`."""
-    families = {row.family for row in models.values()}
-    return {
-        model:
-        replace(row, family=row.family if row.family in families else NEW)
-        for model in predict
-        for row in [tables.info[model]]
-    }
 
 
 def direct(tables: ModelTables, accuracies: AccuracyTable,
@@ -108,9 +97,9 @@ def direct(tables: ModelTables, accuracies: AccuracyTable,
     return predictor.predict(features.select(predict))
 
 
-def cell(real: AccuracyTable, found: Predictions) -> str:
+def cell(accuracies: AccuracyTable, found: Predictions) -> str:
     """Mean absolute error, coverage and width of the intervals."""
-    observed = real.select(benchmarks=found.benchmarks).values
+    observed = accuracies.select(benchmarks=found.benchmarks).values
     known = ~np.isnan(observed)
     observed = observed[known]
     values, low, high = (

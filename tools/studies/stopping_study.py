@@ -9,7 +9,7 @@ the two others. The second has the held-out runs of the demonstration. Sets are
 all of so many runs of a fold, or `MOST` drawn ones. At each part of the
 training, runs are judged by `salience triage`, and those with the verdict
 "stop" are left out from then on. Beside it is successive halving, which stops
-the worse half by the score observed now.
+the worse half by the accuracy observed now.
 """
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -17,7 +17,6 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from tabulate import tabulate
 from tqdm import tqdm
 
@@ -25,7 +24,7 @@ from csv_plugin.cli.options import whole_number
 from csv_plugin.triage.checkpoints import read_checkpoints
 from csv_plugin.triage.judging import judge
 from csv_plugin.triage.result import STOP, Triage
-from tools.studies.options import parser_of, tables_in
+from tools.studies.common import parser_of, tables_in
 from tools.studies.study_triage import NEAR, Runs, of_tables, of_zoo
 
 FOLDS, MOST = 3, 50
@@ -45,15 +44,14 @@ def folds_of(folder: Path) -> Iterator[Runs]:
     dealt = np.random.default_rng(0).permutation(len(names)) % FOLDS
     fold = dict(zip(names, dealt))
     for k in tqdm(range(FOLDS), desc='fits'):
-        parts = [[
-            model for model in models if (fold[points[model].run] == k) == new
-        ] for new in (False, True)]
-        yield of_tables(tables, points, *parts)
+        past = [model for model in models if fold[points[model].run] != k]
+        new = [model for model in models if fold[points[model].run] == k]
+        yield of_tables(tables, points, past, new)
 
 
 def rules(runs: Runs) -> dict[str, Rule]:
-    """The rule of the package, and halving by observed scores."""
-    scores = runs.scores('new')
+    """The rule of the package, and halving by observed accuracies."""
+    accuracies = runs.observed(runs.new)
 
     @lru_cache(maxsize=None)
     def judged(share: float) -> Triage:
@@ -68,12 +66,12 @@ def rules(runs: Runs) -> dict[str, Rule]:
     def halving(names: Sequence[str], share: float) -> set[str]:
         means = {}
         for name in names:
-            shares, values = scores[name]
+            shares, values = accuracies[name]
             means[name] = float(values[shares <= share + NEAR][-1].mean())
         best_first = sorted(names, key=lambda name: -means[name])
         return {*best_first[(len(names) + 1) // 2:]}
 
-    return {'triage': by_triage, 'halving by score': halving}
+    return {'triage': by_triage, 'halving by accuracy': halving}
 
 
 def outcome(names: Sequence[str], ends: dict[str, float],
@@ -90,30 +88,16 @@ def outcome(names: Sequence[str], ends: dict[str, float],
 
 
 def outcomes(runs: Runs, after: Sequence[float],
-             size: int) -> dict[str, list[list[float]]]:
-    """Outcomes of sets of so many runs, by rule."""
-    ends = {
-        name: float(values[-1].mean())
-        for name, (_, values) in runs.scores('new').items()
-    }
+             size: int) -> Iterator[tuple[str, list[float]]]:
+    """Rules and outcomes of sets of so many runs."""
+    ends = {name: float(values.mean()) for name, values in runs.ends().items()}
     sets = [*combinations(ends, size)]
     if len(sets) > MOST:
         drawn = np.random.default_rng(0).choice(len(sets), MOST, replace=False)
         sets = [sets[i] for i in drawn]
-    return {
-        label: [outcome(names, ends, after, rule)
-                for names in tqdm(sets, desc=label)]
-        for label, rule in rules(runs).items()
-    }  # yapf: disable
-
-
-def row(size: int, label: str, found: NDArray) -> list[str]:
-    """A row of the table, from outcomes `(S, 3)`."""
-    best, lost, saved = 100 * found.mean(axis=0)
-    return [
-        str(size), label,
-        str(len(found)), f'{best:.0f}', f'{lost:.2f}', f'{saved:.0f}'
-    ]
+    for label, rule in rules(runs).items():
+        for names in tqdm(sets, desc=label):
+            yield label, outcome(names, ends, after, rule)
 
 
 def main() -> None:
@@ -131,11 +115,16 @@ def main() -> None:
     cases = [*folds_of(args.tables)] if args.tables else [of_zoo()]
     rows = []
     for size in args.size:
-        found = [outcomes(case, after, size) for case in cases]
-        for label in found[0]:
-            rows.append(
-                row(size, label,
-                    np.concatenate([part[label] for part in found])))
+        found: dict[str, list[list[float]]] = {}
+        for runs in cases:
+            for label, one in outcomes(runs, after, size):
+                found.setdefault(label, []).append(one)
+        for label, of_sets in found.items():
+            stopped, lost, saved = 100 * np.mean(of_sets, axis=0)
+            rows.append([
+                size, label,
+                len(of_sets), f'{stopped:.0f}', f'{lost:.2f}', f'{saved:.0f}'
+            ])
     print(tabulate(rows, HEADER, 'pipe', disable_numparse=True))
 
 

@@ -19,101 +19,39 @@ of the texts, on the series for which it is known:
 
     python -m tools.studies.study_demo_zoo --items
 """
-import argparse
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 from tabulate import tabulate
 from tqdm import tqdm
 
-from csv_plugin.cli.arguments import exit_code
-from csv_plugin.core.predictor import Predictor
+from csv_plugin.cli.options import add_flag
 from csv_plugin.core.study import geometric_mean
 from csv_plugin.demo import shipped
 from csv_plugin.io.predictors import load_predictor
-from tools.studies.options import parser_of
-from tools.studies.resampling import error_ratio
-from tools.studies.zoo.building import LABELLED
-from tools.studies.zoo_study import BASELINE, LABEL, ZooStudy, reported
+from tools.demo_maker.building import LABELLED
+from tools.studies.common import error_ratio, parser_of
+from tools.studies.zoo_study import (BASELINE, LABEL, LABEL_OF_ITEMS, PAPER,
+                                     SALIENCE, TEXTS, TRAIN, VALIDATION,
+                                     ZooStudy, reported)
+
+METHODS = ('constant', BASELINE, LABEL, PAPER, TEXTS, SALIENCE)
 
 
-def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = parser_of(__doc__)
-    parser.add_argument(
-        '--scoring-lm',
-        default=shipped.SCORING_LM,
-        metavar='DIR',
-        help='folder of the LM whose hidden states are used\n'
-        '(default: a model of the package)')
-    parser.add_argument(
-        '--tokenizer',
-        default=shipped.SCORING_TOKENIZER,
-        metavar='DIR',
-        help='its tokenizer (default: that of the package)')
-    parser.add_argument(
-        '--items',
-        action='store_true',
-        help='compare with label-token losses of the items of exams, on\n'
-        'the series that have them (default: no)')
-    parser.add_argument(
-        '--leave-series-out',
-        action='store_true',
-        help='fit to all other series for each, and compare the errors\n'
-        'with those that the fit reports (default: no)')
-    return parser.parse_args(argv)
-
-
-def run(args: argparse.Namespace) -> None:
-    whole = ZooStudy.load(shipped.COLLECTION, args.scoring_lm, args.tokenizer,
-                          shipped.LABEL_LOSSES if args.items else None)
-    if args.items:
-        whole = whole.of_series(LABELLED)
-    if args.leave_series_out:
-        print(series_left_out(whole))
-        return
-    squares = whole.squared_errors()
-    print(table(whole, squares))
-    counts = ', '.join(f'{mask.sum()} {kind}'
-                       for kind, mask in kinds_of(whole).items())
-    print(f'\nMSE x 1e-3, geometric mean over the exams; {counts}.\n')
-    print(by_exam(whole, squares))
-    if not args.items:
-        predictor = load_predictor(shipped.PREDICTOR)
-        print(f'\n{stated_errors(whole, predictor)}')
-
-
-def table(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:
-    """A row per method in Markdown, the worst method first.
-
-    Args:
-        squares (Mapping[str, NDArray]): Squared errors by method, `(M, B)`.
-    """
-    kinds, runs = kinds_of(study), np.array(study.runs())
-
-    def row(part: NDArray) -> list[str]:
-        cells = []
-        for mask in kinds.values():
-            error = 1e3 * geometric_mean(part[mask].mean(axis=0))
-            cells += [
-                f'{error:.2f}',
-                _ratio(part, squares[BASELINE], mask, runs)
-            ]
-        return [*cells, _ratio(part, squares[LABEL], mask, runs)]
-
-    worst_first = sorted(
-        squares,
-        key=lambda name: -geometric_mean(squares[name][kinds['both']].mean(
-            axis=0)))
-    header = [
-        'method', *(cell for kind in kinds for cell in (kind, 'of mean loss')),
-        'of label-token'
-    ]
-    return tabulate([[name, *row(squares[name])] for name in worst_first],
-                    header,
-                    tablefmt='pipe',
-                    disable_numparse=True)
+def squared_errors(study: ZooStudy, *more: str) -> dict[str, NDArray]:
+    """Squared errors of all models, `(M, B)`, by method, worst first."""
+    fitted = study.models_in(TRAIN, VALIDATION)
+    both = kinds_of(study)['both']
+    found, means = {}, {}
+    for method in (*METHODS, *more):
+        predicted = study.by_method(method, fitted)
+        found[method] = (predicted - study.observed)**2
+        means[method] = geometric_mean(found[method][both].mean(axis=0))
+    return {
+        method: found[method]
+        for method in sorted(found, key=lambda name: -means[name])
+    }
 
 
 def kinds_of(study: ZooStudy) -> dict[str, NDArray]:
@@ -122,68 +60,94 @@ def kinds_of(study: ZooStudy) -> dict[str, NDArray]:
     return {**kinds, 'both': np.any(list(kinds.values()), axis=0)}
 
 
-def _ratio(squares: NDArray, reference: NDArray, mask: NDArray,
-           runs: NDArray) -> str:
-    """How many times the error is that of a reference, and its interval."""
-    if squares is reference:
-        return '1'
-    ratio, low, high = error_ratio(squares[mask], reference[mask], runs[mask])
-    return f'{ratio:.2f} ({low:.2f} - {high:.2f})'
-
-
-def series_left_out(study: ZooStudy) -> str:
-    """A row of errors x 1e-3 per series and exam, in Markdown.
-
-    The last rows have geometric means and plain means over the others.
-    """
-    series = sorted({*study.collection.families.values()})
-    exams = study.collection.accuracies.benchmarks
-    found = {
-        name: study.left_out(name)
-        for name in tqdm(series, desc='series')
-    }
-    kinds = list(found[series[0]])
-    errors = 1e3 * np.array([[row[kind] for kind in kinds]
-                             for row in found.values()])
-    rows = [[name, exam, *errors[s, :, b]] for s, name in enumerate(series)
-            for b, exam in enumerate(exams)]
-    of_cells = errors.transpose(1, 0, 2).reshape(len(kinds), -1)
-    rows += [['geometric mean', '', *map(geometric_mean, of_cells)],
-             ['mean', '', *of_cells.mean(axis=1)]]
-    return tabulate(
-        rows, ['left out', 'exam', *kinds], tablefmt='pipe', floatfmt='.2f')
-
-
-def stated_errors(study: ZooStudy, predictor: Predictor) -> str:
-    """Errors x 1e-3 that a predictor states and makes, by exam.
-
-    The last row has means over the exams.
-    """
-    accuracies = study.collection.accuracies
-    squares = (study.predicted(predictor) - accuracies.values)**2
-    columns = reported(predictor, accuracies.benchmarks) | {
-        kind: squares[mask].mean(axis=0)
-        for kind, mask in study.test_models().items()
-    }
-    errors = 1e3 * np.array(list(columns.values()))
-    rows = [
-        *zip(accuracies.benchmarks, *errors), ('mean', *errors.mean(axis=1))
-    ]
-    return tabulate(rows, ['exam', *columns], tablefmt='pipe', floatfmt='.2f')
+def table(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:
+    """Errors x 1e-3 of every method, geometric means over the exams."""
+    runs = np.array(
+        [model.partition('@')[0] for model in study.collection.info])
+    kinds = kinds_of(study)
+    both = kinds['both']
+    rows = []
+    for method, part in squares.items():
+        row = [method]
+        for mask in kinds.values():
+            error = 1e3 * geometric_mean(part[mask].mean(axis=0))
+            row.append(f'{error:.2f}')
+        for base in (BASELINE, LABEL):
+            if method == base:
+                row.append('1')
+                continue
+            ratio, low, high = error_ratio(part[both], squares[base][both],
+                                           runs[both])
+            row.append(f'{ratio:.2f} ({low:.2f} - {high:.2f})')
+        rows.append(row)
+    header = ['method', *kinds, 'of mean loss', 'of label-token']
+    return tabulate(rows, header, 'pipe', disable_numparse=True)
 
 
 def by_exam(study: ZooStudy, squares: Mapping[str, NDArray]) -> str:
     """Errors x 1e-3 of every exam, in Markdown."""
-    rows = [[method, kind, *(1e3 * part[mask].mean(axis=0))]
-            for method, part in squares.items()
-            for kind, mask in kinds_of(study).items()]
-    header = ['method', 'test models', *study.collection.accuracies.benchmarks]
-    return tabulate(rows, header, tablefmt='pipe', floatfmt='.2f')
+    rows = []
+    for method, part in squares.items():
+        for kind, mask in study.test_models().items():
+            rows.append([method, kind, *(1e3 * part[mask].mean(axis=0))])
+    return tabulate(
+        rows, ['method', 'test models', *study.exams], 'pipe', floatfmt='.2f')
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    return exit_code(lambda: run(parse_args(argv)))
+def stated_errors(study: ZooStudy) -> str:
+    """Errors x 1e-3 that the predictor states and makes, by exam."""
+    predictor = load_predictor(shipped.PREDICTOR)
+    squares = (study.predicted(predictor) - study.observed)**2
+    columns = reported(predictor, study.exams)
+    for kind, mask in study.test_models().items():
+        columns[kind] = squares[mask].mean(axis=0)
+    errors = 1e3 * np.array(list(columns.values()))
+    rows = [*zip(study.exams, *errors), ('mean', *errors.mean(axis=1))]
+    return tabulate(rows, ['exam', *columns], 'pipe', floatfmt='.2f')
+
+
+def series_left_out(study: ZooStudy) -> str:
+    """Means of errors x 1e-3 over series, each left out, and exams."""
+    info = study.collection.info
+    errors: dict[str, list[NDArray]] = {}
+    for family in tqdm(sorted({row.family for row in info.values()})):
+        fitted = [model for model in info if info[model].family != family]
+        rows = np.array([row.family == family for row in info.values()])
+        ours = study.fit(fitted)
+        predicted = {
+            BASELINE: study.by_method(BASELINE, fitted),
+            LABEL: study.by_method(LABEL, fitted),
+            SALIENCE: study.predicted(ours),
+        }
+        for name, values in predicted.items():
+            squares = (values - study.observed)[rows]**2
+            errors.setdefault(name, []).append(squares.mean(axis=0))
+        for name, stated in reported(ours, study.exams).items():
+            errors.setdefault(name, []).append(stated)
+    cells = [1e3 * np.concatenate(part) for part in errors.values()]
+    rows = [['geometric mean', *map(geometric_mean, cells)],
+            ['mean', *(part.mean() for part in cells)]]
+    return tabulate(rows, ['series left out', *errors], 'pipe', floatfmt='.2f')
+
+
+def main() -> None:
+    parser = parser_of(__doc__)
+    add_flag(parser, '--items', 'label-token losses of the items of exams')
+    add_flag(parser, '--leave-series-out', 'fit to all other series for each')
+    args = parser.parse_args()
+    study = ZooStudy.load()
+    if args.leave_series_out:
+        print(series_left_out(study))
+    elif args.items:
+        study = study.of_series(LABELLED)
+        print(table(study, squared_errors(study, LABEL_OF_ITEMS)))
+    else:
+        squares = squared_errors(study)
+        for part in (table(study,
+                           squares), by_exam(study,
+                                             squares), stated_errors(study)):
+            print(part, '\n')
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

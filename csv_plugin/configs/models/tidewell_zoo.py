@@ -1,7 +1,7 @@
 """Small language models that were trained on the documents of Tidewell.
 
 `held_out_models` ship with the package; no predictor was fitted to them.
-`zoo_models(folder)` lists all checkpoints that train_demo_zoo wrote.
+`zoo_models(folder)` lists all checkpoints that tools/demo_maker trains.
 """
 from itertools import product
 from os.path import abspath, dirname, join

@@ -93,44 +93,59 @@ def train_paper_head(table: LossTable,
         of_learned.chance)
     heads = train_heads(states, table, of_learned, train, list(validation),
                         settings, progress, recorder)
-    source = _columns(table, states, heads)
-    features = source.features(table)
-    # Columns of the scores; the loss is the first column.
-    columns = []
-    answers = {}
-    for name in accuracies.benchmarks:
-        column = 0
-        if name in learned:
-            column = 1 + learned.index(name)
-            answers[name] = np.array([column])
-        columns.append(column)
-    scores = features.values[:, columns]
-    curves = _curves(accuracies, heads, ~chosen)
-    left_out = accuracy_of(curves.exponents(scores), curves.floor)
-    known = ~np.isnan(accuracies.values)
-    judged = known & chosen[:, None]
-    judged = np.where(judged.any(axis=0), judged, known)
-    left_out[~judged] = np.nan
-    observed = Observed(accuracies.values, tuple(families), accuracies.chance,
-                        accuracies.n_items)
-    units = Units(np.zeros(1, int), np.array(['']), answers)
-    fit = Fit(table.models, accuracies.benchmarks, accuracies.main,
-              features.values, observed, units)
-    model = CurveModel(curves, left_out, observed)
     for name, step in zip(heads.benchmarks, heads.best_step):
         notes[name] = _notes(int(step), settings)
-    versions = dict(
-        csv_plugin=__version__, numpy=np.__version__, scipy=scipy.__version__)
-    mean_losses = np.sort(features.mean_loss)
-    predictor = Predictor(features.columns, fit, model,
-                          benchmark_fits(fit, model, notes), versions,
-                          mean_losses[[0, -1]])
+    source = _columns(table, states, heads)
+    predictor = _predictor(table, source, heads, accuracies, families, chosen,
+                           notes)
     steps = TrainingSteps(heads.benchmarks, models,
                           _splits(models, train, validation),
                           everywhere.select(models, learned).values,
                           recorder.scores[:recorder.n_kept], recorder.curve,
                           heads.best_step)
     return PaperTraining(predictor.with_tokens(targets, source), steps)
+
+
+def _predictor(table: LossTable, source: TokenColumns, heads: TrainedHeads,
+               accuracies: AccuracyTable, families: Sequence[str],
+               chosen: NDArray, notes: Mapping[str, tuple[str,
+                                                          ...]]) -> Predictor:
+    """Return the predictor of trained heads, without its tokens.
+
+    `source` makes its columns. `chosen`, `(M,)`, are the validation models of
+    the table, and `notes` go by benchmark.
+    """
+    features = source.features(table)
+    # Each benchmark's score has a column of its own, after the loss.
+    columns = []
+    answers = {}
+    for name in accuracies.benchmarks:
+        column = 0
+        if name in heads.benchmarks:
+            column = 1 + heads.benchmarks.index(name)
+            answers[name] = np.array([column])
+        columns.append(column)
+    scores = features.values[:, columns]
+    curves = _curves(accuracies, heads, ~chosen)
+    # Accuracies by which the heads are judged: of the validation models where
+    # one was run, else of all.
+    judged_accuracies = accuracy_of(curves.exponents(scores), curves.floor)
+    known = ~np.isnan(accuracies.values)
+    judged = known & chosen[:, None]
+    judged = np.where(judged.any(axis=0), judged, known)
+    judged_accuracies[~judged] = np.nan
+    observed = Observed(accuracies.values, tuple(families), accuracies.chance,
+                        accuracies.n_items)
+    units = Units(np.zeros(1, int), np.array(['']), answers)
+    fit = Fit(table.models, accuracies.benchmarks, accuracies.main,
+              features.values, observed, units)
+    model = CurveModel(curves, judged_accuracies, observed)
+    versions = dict(
+        csv_plugin=__version__, numpy=np.__version__, scipy=scipy.__version__)
+    mean_losses = np.sort(features.mean_loss)
+    return Predictor(features.columns, fit, model,
+                     benchmark_fits(fit, model, notes), versions,
+                     mean_losses[[0, -1]])
 
 
 def _splits(models: Sequence[str], train: Sequence[str],

@@ -54,9 +54,9 @@ def from_surfaces(tokens: Sequence[str], added: Set[str],
     for ignored in ('', 'CZ', 'CZM'):
         chars = [_fold_char(char, ignored) for char in text]
         whole = ''.join(chars)
-        for words, firsts, counts in readings_of_all(tokens, added):
+        for words, places, counts in readings_of_all(tokens, added):
             pieces = [_fold(word, ignored) for word in words]
-            pieces = without_prefix_spaces(pieces, firsts, whole)
+            pieces = without_prefix_spaces(pieces, places, whole)
             if ''.join(pieces) == whole:
                 starts, ends = _place(pieces, chars)
                 # All tokens of a word cover the characters of the word.
@@ -87,7 +87,10 @@ def _empty_added_spaces(tokens: Sequence[str], starts: NDArray[np.int64],
                         ends: NDArray[np.int64], text: str) -> None:
     """Empty, in place, the spans of spaces that the tokenizer added.
 
-    Such a space claims characters of a neighbouring word.
+    Such a space claims characters of a neighbouring word. From the front, its
+    span becomes empty at its start, where the token before ends there or
+    earlier; from the back, at its end, where the next token begins there or
+    later. So spans of several added spaces in a row become empty, too.
     """
     added = []
     for i in np.flatnonzero(_overlaps(starts, ends)):
@@ -159,12 +162,13 @@ def _place(pieces: Sequence[str],
     n_chars = len(chars)
     # The character that each folded character comes from.
     origin = np.repeat(np.arange(n_chars), list(map(len, chars)))
-    # Places between folded characters: the characters before and after them.
-    after = np.append(0, origin + 1)
-    before = np.append(origin, n_chars)
+    # A piece lies between two bounds of folded characters. It starts with the
+    # character behind the first bound, and ends with that before the second.
+    start_behind = np.append(origin, n_chars)
+    end_before = np.append(0, origin + 1)
     bounds = np.array([0, *accumulate(map(len, pieces))])
-    starts = before[bounds[:-1]]
-    ends = after[bounds[1:]]
+    starts = start_behind[bounds[:-1]]
+    ends = end_before[bounds[1:]]
     return np.minimum(starts, ends), np.maximum(starts, ends)
 
 

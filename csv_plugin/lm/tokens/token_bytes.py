@@ -62,34 +62,37 @@ def readings_of_all(
         groups = pieces and _whole_characters(pieces)
         if groups:
             words = []
-            firsts = []
+            places_of_added = []
             counts = []
             for place, (word, count) in enumerate(groups):
                 words.append(word)
                 counts.append(count)
                 if word in literal:
-                    firsts.append(place)
-            yield words, firsts, counts
+                    places_of_added.append(place)
+            yield words, places_of_added, counts
 
 
-def without_prefix_spaces(pieces: list[_Str], added: Sequence[int],
+def without_prefix_spaces(pieces: list[_Str], places_of_added: Sequence[int],
                           whole: _Str) -> list[_Str]:
     """Remove the spaces that a tokenizer added and the text does not have.
 
     It may add one at the start of the text and after each added token, whose
-    indices are `added`. The pieces and the `whole` text that they should spell
-    are bytes or characters.
+    indices are `places_of_added`. The pieces and the `whole` text that they
+    should spell are bytes or characters.
     """
     pieces = list(pieces)
     position = 0
     bounds = [0]
-    for place in added:
+    for place in places_of_added:
         bounds.append(place + 1)
     bounds.append(len(pieces))
     for first, last in zip(bounds[:-1], bounds[1:]):
         stretch = whole[:0].join(pieces[first:last])
         has_space = stretch[:1] in (' ', b' ')
         if has_space and not whole.startswith(stretch, position):
+            # The first pieces of the stretch may be empty.
+            while not pieces[first]:
+                first += 1
             pieces[first] = pieces[first][1:]
             stretch = stretch[1:]
         position += len(stretch)

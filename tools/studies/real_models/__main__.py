@@ -1,120 +1,136 @@
-"""Command of the study; see the package."""
-import argparse
-from pathlib import Path
+"""How well losses predict real models: the table of the documentation.
 
-from tools.studies import real_models
+    OMP_NUM_THREADS=1 python -m tools.studies.real_models
+
+Each family is predicted by fits to the two others, and each kind of
+degradation by fits to the four others and the undegraded models. Figures are
+the mean absolute error and the mean width of 90 % intervals in points, their
+coverage, and Spearman's rank correlation of the models left out together, a
+mean over benchmarks. The last line divides mean squared errors, geometric
+means over benchmarks.
+"""
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from tabulate import tabulate
+from tqdm import tqdm
+
+from csv_plugin.core import metrics
+from tools.studies.common import parser_of
+from tools.studies.full_collections import groups_out
+from tools.studies.real_models import ANSWERS, LOSSES, RealModels
+from tools.studies.trials import Forecast, Method, Models, mean_loss, salience
+
+WIKIPEDIA = 'wikipedia'
+#: Losses by which a method predicts, given the family of each model.
+Ways = dict[str, tuple[Method, Callable[[Sequence[str]], Models]]]
+
+
+def ways(real: RealModels) -> Ways:
+    """Methods by name, with the losses that they see."""
+    of_texts = real.unit_kinds == LOSSES
+    texts = real.losses[:, of_texts]
+    wikipedia = real.losses[:, of_texts & (real.sources == WIKIPEDIA)]
+    own = [real.answers(name) for name in real.accuracies.benchmarks]
+    # One column for each benchmark.
+    labels = np.stack([part.mean(axis=1) for part in own], axis=1)
+
+    def models(losses: NDArray) -> Callable[[Sequence[str]], Models]:
+        return lambda families: real.models(losses, families)
+
+    def with_answers(families: Sequence[str]) -> Models:
+        return replace(real.texts(families), answers=tuple(own))
+
+    return {
+        'constant': (constant, models(texts)),
+        'loss on Wikipedia':
+        (mean_loss, models(wikipedia.mean(axis=1, keepdims=True))),
+        'mean loss': (mean_loss, models(texts.mean(axis=1, keepdims=True))),
+        'label-token loss': (by_benchmark, models(labels)),
+        'texts': (salience, models(texts)),
+        'texts and own answers': (salience, with_answers),
+        'answers alone':
+        (salience, models(real.losses[:, real.unit_kinds == ANSWERS])),
+    }
+
+
+def constant(fitted: Models, predicted: Models) -> Forecast:
+    """The mean accuracy of the fitted models, and 90 % of theirs."""
+    low, high = np.quantile(fitted.accuracies, [.05, .95], axis=0)
+    rows = [fitted.accuracies.mean(axis=0), low, high]
+    return Forecast(*(np.tile(row, (len(predicted.losses), 1))
+                      for row in rows))
+
+
+def by_benchmark(fitted: Models, predicted: Models) -> Forecast:
+    """The baseline, each benchmark by the column of the same place."""
+    parts = [
+        mean_loss(_only(fitted, b), _only(predicted, b))
+        for b in range(len(fitted.chance))
+    ]
+    return Forecast(*(np.hstack(part) for part in zip(*parts)))
+
+
+def _only(models: Models, b: int) -> Models:
+    """One benchmark and one column."""
+    return replace(
+        models.columns(np.array([b])),
+        accuracies=models.accuracies[:, [b]],
+        chance=models.chance[[b]],
+        n_items=models.n_items[[b]])
+
+
+def cells(observed: NDArray, forecast: Forecast,
+          sizes: Sequence[int]) -> tuple[list[str], float]:
+    """Cells of a row, and the mean squared error.
+
+    `sizes` are the numbers of models that are left out together.
+    """
+    values, low, high = forecast
+    ends = np.cumsum(sizes)[:-1]
+    known = []
+    for part, found in zip(np.split(observed, ends), np.split(values, ends)):
+        for truth, guess in zip(part.T, found.T):
+            rank = metrics.spearman(truth, guess)
+            if not np.isnan(rank):
+                known.append(rank)
+    inside = (low <= observed) & (observed <= high)
+    mse = ((values - observed)**2).mean(axis=0)
+    return [
+        f'{100 * np.abs(values - observed).mean():.2f}',
+        f'{100 * inside.mean():.0f}',
+        f'{100 * (high - low).mean():.1f}',
+        f'{np.mean(known):.2f}' if known else '-',
+    ], float(np.exp(np.log(mse).mean()))
 
 
 def main() -> None:
-    """Collect, keep or report."""
-    parser = argparse.ArgumentParser(
-        prog='python -m tools.studies.real_models',
-        description=real_models.__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(required=True)
-    for function in _OPTIONS:
-        part = commands.add_parser(
-            function.__name__[1:], help=function.__doc__)
-        _OPTIONS[function](part)
-        part.set_defaults(function=function)
-    options = vars(parser.parse_args())
-    options.pop('function')(**options)
+    parser_of(__doc__).parse_args()
+    real = RealModels.read()
+    groups = {'families': real.families, 'degradations': real.kinds}
+    rows, errors = [], {}
+    for name, (method, models_of) in tqdm(ways(real).items()):
+        row = [name]
+        for what, group in groups.items():
+            trial = groups_out(what, models_of(group), np.array(group))
+            sizes = [int(predicted.sum()) for _, predicted in trial.fits]
+            found, mse = cells(trial.observed(), trial.forecast(method), sizes)
+            row += found
+            errors[name, what] = mse
+        rows.append(row)
+    header = ['method']
+    for what in groups:
+        for figure in ('error', 'coverage, %', 'width', 'ranks'):
+            header.append(f'{what}: {figure}')
+    print(tabulate(rows, header, 'pipe', disable_numparse=True))
+    for what in groups:
+        ratio = errors['mean loss', what] / errors['texts and own answers',
+                                                   what]
+        print(f'\nMSE of the mean loss over that of texts and own answers, '
+              f'{what} left out: {ratio:.2f}')
 
-
-def _collect(folder: Path, models: list[str], items: int, answers: int,
-             workers: int, stages: str, more_texts: list[Path]) -> None:
-    """fetch the models, degrade them and run all through OpenCompass"""
-    from tools.studies.real_models.collection import Sizes, collect
-    collect(folder, models, Sizes(items, answers), workers, stages, more_texts)
-
-
-def _keep(folder: Path) -> None:
-    """write the tables of a run into the repository"""
-    from tools.studies.real_models.tables import write_tables
-    write_tables(folder)
-
-
-def _report(run: Path | None, picture: Path | None) -> None:
-    """print the tables of the documentation"""
-    from tools.studies.real_models import report
-    from tools.studies.real_models.analysis import TokenStudy
-    from tools.studies.real_models.tables import RealModels
-    models = RealModels.read()
-    tokens = run and TokenStudy.read(models, run)
-    found = report.all_errors(models, tokens)
-    print(report.table(found), sep='\n')
-    for name, by_method in found.items():
-        print(f'\n{name} left out. {report.ratios(by_method)}')
-    print(f'\n{report.fewer(models)}')
-    if picture:
-        report.picture(found, picture)
-
-
-def _check(folder: Path, model: str, every: int) -> None:
-    """compare the accuracies of a model with lm-evaluation-harness"""
-    from tools.studies.real_models.check import check
-    check(folder, model, every)
-
-
-def _speed(folder: Path, model: str) -> None:
-    """compare ways to compute the losses of options"""
-    from tools.studies.real_models.speed import compare_speed
-    compare_speed(folder, model)
-
-
-def _collect_options(parser: argparse.ArgumentParser) -> None:
-    from tools.studies.real_models.models import VERSIONS
-    parser.add_argument('folder', type=Path)
-    parser.add_argument(
-        '--models',
-        nargs='+',
-        choices=VERSIONS,
-        default=[*VERSIONS],
-        metavar='NAME',
-        help='models and worse versions to run; all by default')
-    parser.add_argument('--items', type=int, default=400)
-    parser.add_argument('--answers', type=int, default=32)
-    parser.add_argument(
-        '--texts',
-        nargs='+',
-        type=Path,
-        default=[],
-        metavar='JSONL',
-        dest='more_texts',
-        help='more texts to score, such as those that `salience texts` draws')
-    parser.add_argument('--workers', type=int, default=2)
-    parser.add_argument(
-        '--stages', choices=('infer', 'eval', 'all'), default='all')
-
-
-def _keep_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('folder', type=Path)
-
-
-def _report_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        '--run', type=Path, help='a run, for the methods that weight tokens')
-    parser.add_argument('--picture', type=Path)
-
-
-def _check_options(parser: argparse.ArgumentParser) -> None:
-    _speed_options(parser)
-    parser.add_argument(
-        '--every', type=int, default=20, help='each twentieth by default')
-
-
-def _speed_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('folder', type=Path)
-    parser.add_argument('--model', default='smollm2-135m')
-
-
-_OPTIONS = {
-    _collect: _collect_options,
-    _keep: _keep_options,
-    _report: _report_options,
-    _check: _check_options,
-    _speed: _speed_options
-}
 
 if __name__ == '__main__':
     main()

@@ -1,0 +1,1 @@
+"""Makes the files of the demonstration that ship with the package."""

@@ -1,1 +1,0 @@
-"""Models of the demonstration: their texts, training and files."""
