@@ -32,18 +32,18 @@ def check_spread(where: str, models: Sequence[str], losses: NDArray,
     # 335 public models and checkpoints is 0.14.
     least_range = 1e-4
     for model, row in zip(models, losses):
-        known = np.sort(row[~np.isnan(row)])
-        n_units = len(known)
+        ordered = np.sort(row[~np.isnan(row)])
+        n_units = len(ordered)
         if n_units < least:
             continue
-        n_zeros = np.count_nonzero(known <= nothing)
+        n_zeros = np.count_nonzero(ordered <= nothing)
         are_mostly_zero = n_units >= MANY and n_zeros > n_units / 2
         if n_zeros == n_units or are_mostly_zero:
             raise InputError(f'{where}, model {model!r}',
                              'losses above 0 on most units',
                              f'0 on {n_zeros} of {n_units}', _REMEDY)
         n_at_end = int(ends * n_units)
-        low, high = known[n_at_end], known[-1 - n_at_end]
+        low, high = ordered[n_at_end], ordered[-1 - n_at_end]
         if n_units >= few and high - low <= least_range * high:
             raise InputError(f'{where}, model {model!r}',
                              'losses that differ from unit to unit',
