@@ -27,7 +27,7 @@ from csv_plugin.cli.arguments import metrics_by_task, print_json, refuse
 from csv_plugin.cli.options import (add_flag, add_option, add_shared, positive,
                                     predictor_file)
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.comparing import Answers, Losses, compare
+from csv_plugin.core.comparing import Answers, RunLosses, compare
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import did_you_mean
 from csv_plugin.core.features import FeatureTable
@@ -210,7 +210,7 @@ def _split(place: str) -> tuple[Path, str]:
 
 
 def _losses(place: str, predictor: Optional[Predictor],
-            tables: Callable[[Path], FeatureTable]) -> Losses:
+            tables: Callable[[Path], FeatureTable]) -> RunLosses:
     """Read the losses of one model, from a table (FILE:MODEL) or a dump."""
     path, model = _split(place)
     # A dump has one model, a table of tensors a file of units beside it.
@@ -229,7 +229,7 @@ def _losses(place: str, predictor: Optional[Predictor],
     return dumps[model].read(fingerprint)
 
 
-def _check_tables(places: Sequence[str], losses: Sequence[Losses]) -> None:
+def _check_tables(places: Sequence[str], losses: Sequence[RunLosses]) -> None:
     """Refuse tables of other columns, or in other units, which none names."""
     tables = {}
     for place, part in zip(places, losses):

@@ -36,7 +36,7 @@ from csv_plugin.io.model_tables import (BENCHMARKS, MEASURED, SCORES,
                                         write_accuracies, write_measured)
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import read_texts
-from csv_plugin.report.notes import first
+from csv_plugin.report.notes import first_names
 
 #: Accuracies without losses.
 RECORDS = 'every-eval-ever'
@@ -166,5 +166,6 @@ def _write_tables(out: Path, features: Optional[FeatureTable],
         for name, column in zip(accuracies.benchmarks, accuracies.values.T):
             missing = [*compress(accuracies.models, np.isnan(column))]
             if missing:
-                print(one_line(f'No accuracy on {name} of {first(missing)}.'))
+                named = first_names(missing)
+                print(one_line(f'No accuracy on {name} of {named}.'))
     print(f'{", ".join(counts)}.')

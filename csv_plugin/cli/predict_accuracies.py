@@ -30,8 +30,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.model_losses import TokenLossDump, mixed_engines
 from csv_plugin.core.predicting import (ColumnsByLabel, ModelColumns,
-                                        collect_features,
-                                        predictable_benchmarks)
+                                        collect_features, fitted_benchmarks)
 from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.text_tables import wrapped
@@ -136,7 +135,7 @@ def _predict_run(args: argparse.Namespace, predictors: Mapping[str, Predictor],
     notes: list[str] = []
     if args.known:
         known, notes = read_known(args.known, models,
-                                  predictable_benchmarks(predictors))
+                                  fitted_benchmarks(predictors))
     board, columns = run_leaderboard(work_dir, predictors, files,
                                      bar('models'), known, families)
     board = replace(board, notes=(*board.notes, *notes))
@@ -162,7 +161,7 @@ def _predict_places(args: argparse.Namespace, predictors: Mapping[str,
     known: Optional[AccuracyTable] = None
     if args.known:
         known, notes = read_known(args.known, tables,
-                                  predictable_benchmarks(predictors))
+                                  fitted_benchmarks(predictors))
         for m, b in np.argwhere(~np.isnan(known.values)):
             cell = known.models[m], known.benchmarks[b]
             observed[cell] = known.values[m, b].item()

@@ -20,7 +20,7 @@ from csv_plugin.cli.options import (FORECASTS, LOADING, add_flag, add_option,
                                     add_shared)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.trackers import tensorboard_log
-from csv_plugin.report.comparison_report import sentence
+from csv_plugin.report.comparison_report import conclusion
 from csv_plugin.report.screen import full_width
 from csv_plugin.report.triage_report import as_text
 from csv_plugin.triage.result import Triage
@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> None:
         say(as_text(triage, full_width(args.wide)), end='\n\n')
         if live.comparison:
             say(
-                'B: this run. A: the reference, '
-                f'{live.comparison.notes[0]}. {sentence(live.comparison)}',
+                f'B is this run. {live.comparison.notes[0]} '
+                f'{conclusion(live.comparison)}',
                 end='\n\n')
 
     # Others, such as checkpoint-best, are those of a step once more.

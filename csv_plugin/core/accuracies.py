@@ -74,12 +74,13 @@ class AccuracyTable(PublicNames):
         benchmarks = self.benchmarks if benchmarks is None else benchmarks
         for axis, names in (('models', models), ('benchmarks', benchmarks)):
             check_list(axis, names)
+            # `position` raises the error that suggests other names.
             for name in sorted({*names} - {*getattr(self, axis)}):
                 position(axis, name, getattr(self, axis))
-        return self.spread(models, benchmarks)
+        return self.reindexed(models, benchmarks)
 
-    def spread(self, models: Sequence[str],
-               benchmarks: Sequence[str]) -> 'AccuracyTable':
+    def reindexed(self, models: Sequence[str],
+                  benchmarks: Sequence[str]) -> 'AccuracyTable':
         """Return the given models and benchmarks, NaN where missing.
 
         Missing chance levels and numbers of items are 0.
@@ -145,13 +146,15 @@ class AccuracyTable(PublicNames):
     def _refuse(self, what: str, numbers: NDArray, is_wrong: NDArray,
                 expected: str, remedy: str) -> None:
         """Raise an error for the first wrong number, `(M, B)` or `(B,)`."""
-        for place in np.argwhere(is_wrong):
-            *rows, b = place
-            where = what
-            for m in rows:
-                where += f' of {self.models[m]!r}'
-            raise InputError(f'{where} on {self.benchmarks[b]!r}', expected,
-                             f'{numbers[tuple(place)]:g}', remedy)
+        if not is_wrong.any():
+            return
+        place = tuple(np.argwhere(is_wrong)[0].tolist())
+        where = what
+        # Accuracies have a row for each model, the other numbers have none.
+        if numbers.ndim == 2:
+            where += f' of {self.models[place[0]]!r}'
+        raise InputError(f'{where} on {self.benchmarks[place[-1]]!r}',
+                         expected, f'{numbers[place]:g}', remedy)
 
 
 def _numbers(where: str, values: ArrayLike) -> NDArray:
@@ -165,7 +168,7 @@ def _numbers(where: str, values: ArrayLike) -> NDArray:
 
 
 def places(names: Iterable[str], axis: Sequence[str]) -> list[int]:
-    """Return places on an axis; -1, an empty last one, for missing names."""
+    """Return the index of each name on an axis, -1 for one not on it."""
     place = {name: i for i, name in enumerate(axis)}
     return [place.get(name, -1) for name in names]
 

@@ -12,17 +12,18 @@ from csv_plugin.core.losses import TargetTokens, TextLosses
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.predictor import Predictor
 
-#: Losses of one model: token losses, or a row of a table.
-Losses = Union[TokenLossDump, FeatureTable]
+#: What one run is given as: token losses, or a table of this model alone.
+RunLosses = Union[TokenLossDump, FeatureTable]
 
 
-class Measured(NamedTuple):
+class ComparedLosses(NamedTuple):
     """Losses of M models by S texts or items.
 
     The models are the `n_runs` of A, those of B, and further runs of one
-    recipe. `losses`, `(M, S)`, are the parts of the texts in mean losses, and
-    `shares` `(S,)` those of the texts in the whole. `features` are what a
-    predictor takes, None without one.
+    recipe. A row of `losses`, `(M, S)`, adds up to the mean loss of the model.
+    `shares`, `(S,)`, are the texts' shares of all characters (or the weights
+    of the columns of a table in the mean loss), and add up to 1. `features`
+    are what a predictor takes, None without one.
     """
     n_runs: tuple[int, int]
     texts: tuple[str, ...]
@@ -57,12 +58,12 @@ class Measured(NamedTuple):
         return found
 
 
-def measure(models: Sequence[Losses], n_runs: tuple[int, int],
-            predictor: Optional[Predictor]) -> Measured:
+def measure(models: Sequence[RunLosses], n_runs: tuple[int, int],
+            predictor: Optional[Predictor]) -> ComparedLosses:
     """Return the losses of models, all of them dumps or all tables.
 
-    Models are as in `Measured`. An `InputError` if kinds, texts or columns
-    differ, or as in `Predictor.features`.
+    Models are as in `ComparedLosses`. An `InputError` if kinds, texts or
+    columns differ, or as in `Predictor.features`.
     """
     dumps: list[TokenLossDump] = []
     tables: list[FeatureTable] = []
@@ -80,7 +81,8 @@ def measure(models: Sequence[Losses], n_runs: tuple[int, int],
 
 
 def _measure_tables(tables: Sequence[FeatureTable], n_runs: tuple[int, int],
-                    predictor: Optional[Predictor]) -> Measured:
+                    predictor: Optional[Predictor]) -> ComparedLosses:
+    """The losses of tables of one model each, in the unit of the tables."""
     columns = predictor.columns if predictor else tables[0].columns
     for table in tables:
         if len(table.models) != 1:
@@ -95,19 +97,25 @@ def _measure_tables(tables: Sequence[FeatureTable], n_runs: tuple[int, int],
     values = np.concatenate([table.values for table in tables])
     features = None
     if predictor:
-        names = names_in_errors(n_runs, len(tables))
+        names = stand_in_names(n_runs, len(tables) - sum(n_runs))
         features = predictor.features(FeatureTable(names, columns, values))
-    # Columns of tokens of answers are no further texts.
+    # Columns with the uniform weight 0 hold tokens of answers, whose texts
+    # other columns count already.
     counted = np.flatnonzero(columns.uniform)
     shares = columns.uniform[counted]
     texts = tuple(columns.units[k] for k in counted)
-    return Measured(n_runs, texts, shares, values[:, counted] * shares,
-                    features)
+    return ComparedLosses(n_runs, texts, shares, values[:, counted] * shares,
+                          features)
 
 
 def _measure_dumps(dumps: Sequence[TokenLossDump], n_runs: tuple[int, int],
-                   predictor: Optional[Predictor]) -> Measured:
-    by_name = dict(zip(names_in_errors(n_runs, len(dumps)), dumps))
+                   predictor: Optional[Predictor]) -> ComparedLosses:
+    """The losses of dumps, in nats per character.
+
+    They are on the tokens of the predictor or, without one, of the first dump.
+    """
+    names = stand_in_names(n_runs, len(dumps) - sum(n_runs))
+    by_name = dict(zip(names, dumps))
     features = None
     if predictor:
         table = predictor.loss_table(by_name)
@@ -123,18 +131,23 @@ def _measure_dumps(dumps: Sequence[TokenLossDump], n_runs: tuple[int, int],
     for losses in counted_losses(table):
         by_text.append(np.bincount(text_of_token, losses, n_texts))
     n_chars = table.n_chars.sum()
-    return Measured(n_runs, table.text_ids, table.n_chars / n_chars,
-                    np.array(by_text) / n_chars, features)
+    return ComparedLosses(n_runs, table.text_ids, table.n_chars / n_chars,
+                          np.array(by_text) / n_chars, features)
 
 
-def names_in_errors(n_runs: tuple[int, int], n: int = 0) -> tuple[str, ...]:
-    """Return what errors call n models: runs of A, of B, and others."""
+def stand_in_names(n_runs: tuple[int, int],
+                   n_others: int = 0) -> tuple[str, ...]:
+    """Return names of the runs of A, of B, and of further runs.
+
+    They stand in for the names of models, two of which may be equal, and are
+    what errors call the models: 'A', or 'A1' and 'A2'; 'run 1'.
+    """
     names = []
     for side, n_of_side in zip('AB', n_runs):
         if n_of_side == 1:
             names.append(side)
         else:
             names += [f'{side}{i + 1}' for i in range(n_of_side)]
-    for i in range(n - len(names)):
+    for i in range(n_others):
         names.append(f'run {i + 1}')
     return tuple(names)

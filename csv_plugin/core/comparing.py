@@ -10,9 +10,9 @@ from typing import Optional, Union
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.compared_losses import (Losses, Measured, measure,
-                                             names_in_errors)
-from csv_plugin.core.comparison import MEAN, Comparison
+from csv_plugin.core.compared_losses import (ComparedLosses, RunLosses,
+                                             measure, stand_in_names)
+from csv_plugin.core.comparison import MEAN, Comparison, name_of
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.differences import (Answers, difference_of_losses,
                                          differences_of_accuracies,
@@ -30,7 +30,7 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.runs import run_of
 
 #: Losses of one run, or of several runs of one recipe.
-Runs = Union[Losses, Sequence[Losses]]
+Runs = Union[RunLosses, Sequence[RunLosses]]
 
 #: Smallest difference of accuracies that matters unless another is given.
 MARGIN = 0.01
@@ -40,7 +40,7 @@ def compare(a: Optional[Runs] = None,
             b: Optional[Runs] = None,
             predictor: Optional[Predictor] = None,
             answers: Optional[tuple[Answers, Answers]] = None,
-            same_recipe: Sequence[Losses] = (),
+            same_recipe: Sequence[RunLosses] = (),
             same_family: bool = False,
             level: float = 0.95,
             margin: float = MARGIN,
@@ -61,15 +61,15 @@ def compare(a: Optional[Runs] = None,
             the losses themselves are compared.
         answers (Optional[tuple[Answers, Answers]]): Grades of A and B in
             0..1, by benchmark and item; of one run each.
-        same_recipe (Sequence[Losses]): Two or more further runs of one recipe
-            that differ in their seed, which add the noise of runs.
+        same_recipe (Sequence[RunLosses]): Two or more further runs of one
+            recipe that differ in their seed, which add the noise of runs.
         same_family (bool): A and B share weights or data. Checkpoints of one
             run do, by their names: run@1000 and run@2000.
         level (float): Level of the intervals.
         margin (float): Smallest difference of accuracies that matters.
-        decided_by (str): A benchmark, 'mean' or 'loss'; by default the mean,
-            or the loss if there are no accuracies, or if the predicted mean
-            cannot tell and does not point the other way.
+        decided_by (str): A benchmark, 'mean' or 'loss'. By default it is the
+            mean; or the loss, if there are no accuracies, or if the predicted
+            mean is unclear and the loss shows a difference of the same sign.
         accuracies (Optional[tuple[AccuracyTable, AccuracyTable]]): Observed
             accuracies of the runs of A and of B, a row for each run.
 
@@ -99,24 +99,12 @@ def compare(a: Optional[Runs] = None,
         compared = [*runs_of_a, *runs_of_b]
         notes += _notes_on_engines(n_runs, compared)
         measured = measure([*compared, *same_recipe], n_runs, predictor)
-        if _losses_are_compared(measured, predictor):
-            found.append(difference_of_losses(measured, level))
-        else:
-            notes.append('one loss a model, so that its noise is unknown: '
-                         'the losses themselves are not compared. Give '
-                         'losses by text or item, or runs of one recipe with '
-                         'other seeds')
-        if predictor and measured.features is not None:
-            of_both = [*names[0], *names[1]]
-            joint = _joint(predictor, measured.features, n_runs, same_family
-                           or _of_one_run(of_both))
-            found += predicted_differences(predictor, joint, measured, level,
-                                           margin)
-            notes += _notes_on_predictor(predictor, of_both)
-            notes += _notes_on_distance(predictor, joint, n_runs, level)
-        if n_runs == (1, 1) and np.array_equal(*measured.losses[:2]):
-            notes.append('A and B have the same losses. One of the two may be '
-                         'a wrong file')
+        differences, more_notes = _compare_losses(measured,
+                                                  [*names[0], *names[1]],
+                                                  predictor, same_family,
+                                                  level, margin)
+        found += differences
+        notes += more_notes
     main = predictable_main(predictor) if predictor else []
     pairs: list[PairedAnswers] = []
     if answers is not None:
@@ -131,12 +119,42 @@ def compare(a: Optional[Runs] = None,
     if RUNS not in decisive.noises:
         notes.append('with one run of each and without the noise of runs, the '
                      'verdict is about these two runs, not about their '
-                     'recipes')
+                     'recipes.')
     return Comparison(names, level, tuple(found), tuple(pairs), decisive,
                       tuple(notes))
 
 
-def _listed(runs: Optional[Runs]) -> list[Losses]:
+def _compare_losses(measured: ComparedLosses, runs: Sequence[str],
+                    predictor: Optional[Predictor], same_family: bool,
+                    level: float,
+                    margin: float) -> tuple[list[Difference], list[str]]:
+    """Differences of the losses and of predicted accuracies, and notes.
+
+    `runs` are the names of the runs of A and of B.
+    """
+    n_runs = measured.n_runs
+    found: list[Difference] = []
+    notes: list[str] = []
+    if _losses_are_compared(measured, predictor):
+        found.append(difference_of_losses(measured, level))
+    else:
+        notes.append('one loss a model, so that its noise is unknown: the '
+                     'losses themselves are not compared. Give losses by '
+                     'text or item, or runs of one recipe with other seeds.')
+    if predictor and measured.features is not None:
+        one_family = same_family or _of_one_run(runs)
+        joint = _joint(predictor, measured.features, n_runs, one_family)
+        found += predicted_differences(predictor, joint, measured, level,
+                                       margin)
+        notes += _notes_on_predictor(predictor, runs)
+        notes += _notes_on_distance(predictor, joint, n_runs, level)
+    if n_runs == (1, 1) and np.array_equal(*measured.losses[:2]):
+        notes.append('A and B have the same losses. One of the two may be a '
+                     'wrong file.')
+    return found, notes
+
+
+def _listed(runs: Optional[Runs]) -> list[RunLosses]:
     """The runs of a model or recipe; none if there are no losses."""
     if runs is None:
         return []
@@ -145,7 +163,7 @@ def _listed(runs: Optional[Runs]) -> list[Losses]:
     return [*runs]
 
 
-def _names_of(runs: Sequence[Losses], default: str) -> tuple[str, ...]:
+def _names_of(runs: Sequence[RunLosses], default: str) -> tuple[str, ...]:
     """The names of runs; the default if there are none."""
     names = []
     for part in runs:
@@ -175,11 +193,12 @@ def _check_given(n_runs: tuple[int, int], answers: Optional[tuple[Answers,
     if bool(a) != bool(b) or not (a or others):
         raise InputError('comparison',
                          'losses, answers or accuracies of A and of B',
-                         'fewer', 'Give one of them of both models.')
+                         'them of one model or of none',
+                         'Give one of them of both models.')
     if not a and needs_losses:
         raise InputError('comparison without losses',
-                         'no predictor and no runs', 'one of these',
-                         'Give the losses of A and B, too.')
+                         'no predictor and no `same_recipe` runs',
+                         'one of both', 'Give the losses of A and B, too.')
     if answers is not None and (max(a, b) > 1 or accuracies is not None):
         raise InputError(
             'comparison by answers', 'one run of A and of B, and no '
@@ -195,13 +214,14 @@ def _check_given(n_runs: tuple[int, int], answers: Optional[tuple[Answers,
 
 
 def _check_fractions(level: float, margin: float) -> None:
+    """Refuse a level or a margin that is no fraction, such as a percentage."""
     for name, value in (('level', level), ('margin', margin)):
         if not 0 < value < 1:
             raise InputError(f'{name} of a comparison', 'a fraction in 0..1',
                              str(value), 'Give 0.95 for 95 %.')
 
 
-def _losses_are_compared(measured: Measured,
+def _losses_are_compared(measured: ComparedLosses,
                          predictor: Optional[Predictor]) -> bool:
     """True if the noise of losses is known, or nothing else can be compared.
 
@@ -235,10 +255,10 @@ def _joint(predictor: Predictor, features: FeatureTable,
 
 
 def _notes_on_engines(n_runs: tuple[int, int],
-                      models: Sequence[Losses]) -> list[str]:
+                      models: Sequence[RunLosses]) -> list[str]:
     """Remarks on how losses were measured."""
     infos = {}
-    for name, part in zip(names_in_errors(n_runs), models):
+    for name, part in zip(stand_in_names(n_runs), models):
         if isinstance(part, TokenLossDump):
             infos[name] = part.info
     return mixed_engines(infos)
@@ -251,12 +271,12 @@ def _notes_on_predictor(predictor: Predictor,
     fitted = [name for name in models if name in predictor.fit_models]
     if fitted:
         notes.append(f'{" and ".join(fitted)}: among the training models of '
-                     'the predictor, so the interval is too narrow')
-    known = predictable(predictor)
-    unknown = [name for name in predictor.names if name not in known]
-    if unknown:
-        notes.append(f'{shortened(", ".join(unknown), 60)}: not predictable '
-                     'yet, so no difference is predicted')
+                     'the predictor, so the interval is too narrow.')
+    above_chance = predictable(predictor)
+    not_yet = [name for name in predictor.names if name not in above_chance]
+    if not_yet:
+        notes.append(f'{shortened(", ".join(not_yet), 60)}: not predictable '
+                     'yet, so no difference is predicted.')
     return notes
 
 
@@ -264,32 +284,33 @@ def _notes_on_distance(predictor: Predictor, joint: Joint,
                        n_runs: tuple[int, int], level: float) -> list[str]:
     """A remark if A or B is far from the training models."""
     compared = joint.take(np.arange(sum(n_runs)))
-    predictions = predictor.predictions(compared, names_in_errors(n_runs),
+    predictions = predictor.predictions(compared, stand_in_names(n_runs),
                                         level)
     is_far = predictions.extrapolated[:, :, 0].any(axis=0)
-    known = predictable(predictor)
+    above_chance = predictable(predictor)
     far = []
     for name, is_name_far in zip(predictor.names, is_far):
-        if is_name_far and name in known:
+        if is_name_far and name in above_chance:
             far.append(name)
     if not far:
         return []
-    return [f'{shortened(", ".join(far), 60)}: far from the training models']
+    return [f'{shortened(", ".join(far), 60)}: far from the training models.']
 
 
 def _notes_on_answers(answers: tuple[Answers, Answers],
                       pairs: Sequence[PairedAnswers]) -> list[str]:
     """A note on items that one of the models alone answered, if any."""
-    n_alone = 0
+    n_answers = 0
     for by_benchmark in answers:
         for items in by_benchmark.values():
-            n_alone += len(items)
-    for pair in pairs:
-        n_alone -= 2 * pair.n_items
-    if not n_alone:
+            n_answers += len(items)
+    n_paired = sum(2 * pair.n_items for pair in pairs)
+    n_unpaired = n_answers - n_paired
+    if not n_unpaired:
         return []
     return [
-        f'{n_alone} items that one of the models alone answered are left out'
+        f'{n_unpaired} items that one of the models alone answered are left '
+        'out.'
     ]
 
 
@@ -300,18 +321,22 @@ def _decisive(found: Sequence[Difference], main: Sequence[str],
               decided_by: str) -> Difference:
     """The difference that counts.
 
-    Of several differences with one name, the last of `kinds` wins. Losses
-    decide where predicted accuracies cannot, unless these point the other way.
+    Of several differences on one benchmark or of the mean, the last of `kinds`
+    wins. By default the mean decides, or the loss if the mean is predicted and
+    unclear, and the loss shows a difference of the same sign.
     """
     kinds = [LOSS, PREDICTED, OBSERVED]
-    # Answers of single runs count less than both together.
+    # Prediction and answers together tell more than either. Then only the mean
+    # can be predicted and observed, but not combined: if the answers are not
+    # on exactly the main benchmarks. The predicted one wins, as it is over
+    # these.
     if COMBINED in [part.kind for part in found]:
         kinds = [LOSS, OBSERVED, PREDICTED, COMBINED]
     named: dict[str, Difference] = {}
     for kind in kinds:
         for part in found:
             if part.kind == kind:
-                named[part.benchmark or LOSS] = part
+                named[name_of(part)] = part
     if decided_by:
         if decided_by not in named:
             raise InputError('what decides', f'one of {", ".join(named)}',

@@ -138,7 +138,11 @@ class Comparison:
 def number_of(part: Difference,
               value: Optional[float],
               sign: str = '+') -> str:
-    """Return a difference or an error in its unit; '-' without one."""
+    """Return a difference or an error in its unit; '-' without one.
+
+    `sign` is that of Python's formats: '+' shows the plus of a positive
+    number, '' does not.
+    """
     if value is None:
         return '-'
     if part.of_losses:
@@ -159,11 +163,11 @@ def name_of(part: Difference) -> str:
 def _rows(parts: list[Difference]) -> list[list[str]]:
     """A header, and a row for each difference of one table."""
     has_items = False
-    known: set[str] = set()
+    has_noise: set[str] = set()
     for part in parts:
         has_items |= part.by_items is not None
-        known.update(part.errors)
-    origins = [o for o in (PREDICTOR, TEXTS, ITEMS, RUNS) if o in known]
+        has_noise.update(part.errors)
+    origins = [o for o in (PREDICTOR, TEXTS, ITEMS, RUNS) if o in has_noise]
     header = [
         '', 'B - A', 'interval', 'P(better)', 'verdict', 'detectable',
         'by items'

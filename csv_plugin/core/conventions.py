@@ -27,8 +27,8 @@ fraction in 0..1, found 54.3. Divide percentages by 100.
 
     def __init__(self, where: str | os.PathLike[str], expected: str,
                  found: str, remedy: str) -> None:
-        # Most characters of an error, but for the words that join its parts,
-        # and of each part but `found`, which has the rest.
+        # The parts together have at most 950 characters. Each has at most 230,
+        # but `found` gets what the others leave.
         most_in_all, most_in_part = 950, 230
         place = _line(os.fspath(where), most_in_part)
         expected = _line(expected, most_in_part)
@@ -113,12 +113,13 @@ def nearest_names(missing: Iterable[str],
     for name in islice(missing, 3):
         digits = _digits(look(name))
         alike = [seen for seen in by_look if _digits(seen) == digits]
-        for seen in get_close_matches(look(name), alike, 1, 0.75):
+        for seen in get_close_matches(look(name), alike, n=1, cutoff=0.75):
             near.append(repr(by_look[seen]))
     return f'Did you mean {", ".join(near)}? ' if near else ''
 
 
 def _digits(text: str) -> str:
+    """The digits of a text, in their order."""
     return ''.join(filter(str.isdigit, text))
 
 
@@ -136,7 +137,10 @@ def check_known(where: str,
                 names: Iterable[str],
                 known: Collection[str],
                 remedy: str = 'Collect its losses or leave it out.') -> None:
-    """Raise an `InputError` for models without an entry in `where`."""
+    """Raise an `InputError` for a model that is not in `known`.
+
+    The message calls what `known` has `where`, such as 'families'.
+    """
     check_list('models', names)
     for name in names:
         if name not in known:

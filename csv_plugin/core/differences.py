@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.compared_losses import Measured
+from csv_plugin.core.compared_losses import ComparedLosses
 from csv_plugin.core.comparison import MEAN
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.joint import Joint
@@ -29,10 +29,19 @@ Answers = Mapping[str, Mapping[str, float]]
 LOSS_MARGIN = 0.001
 
 
-def difference_of_losses(measured: Measured, level: float) -> Difference:
-    """Return the difference of the mean loss."""
+def difference_of_losses(measured: ComparedLosses, level: float) -> Difference:
+    """Return the difference of the mean loss.
+
+    Texts whose names have the same part before the last '/' are of one source.
+
+    Raises:
+        InputError: There is a single text and a single run of each recipe, so
+            that no noise is known.
+    """
     means = measured.losses.sum(axis=1)
     noises = {}
+    # A single text has no noise of texts: `text_noise` raises the error if
+    # there is no noise of runs either.
     if len(measured.texts) > 1 or not measured.recipes:
         gaps = measured.weights @ measured.losses
         sources = [name.rpartition('/')[0] for name in measured.texts]
@@ -45,25 +54,28 @@ def difference_of_losses(measured: Measured, level: float) -> Difference:
     return Difference(LOSS, '', value, noises, level, margin)
 
 
-def _noise_of_recipes(values: NDArray, measured: Measured) -> Noise:
+def _noise_of_recipes(values: NDArray, measured: ComparedLosses) -> Noise:
     """The noise of runs, by the values of all models, `(M,)`."""
     by_recipe = [values[rows] for rows in measured.recipes]
     return run_noise(by_recipe, measured.n_runs)
 
 
 def predictable(predictor: Predictor) -> list[str]:
-    """Return the benchmarks on which some training models are above chance."""
+    """Return the benchmarks that are predictable already.
+
+    On these, some training models are above chance.
+    """
     return [p.benchmark for p in predictor.benchmarks if not p.at_chance]
 
 
 def predictable_main(predictor: Predictor) -> list[str]:
-    """Return those of them that means are over."""
+    """Return the predictable benchmarks that means are over."""
     main = predictor.main
     return [name for name in predictable(predictor) if name in main]
 
 
 def predicted_differences(predictor: Predictor, joint: Joint,
-                          measured: Measured, level: float,
+                          measured: ComparedLosses, level: float,
                           margin: float) -> list[Difference]:
     """Return predicted differences on each benchmark, and of the mean.
 
@@ -92,7 +104,7 @@ def predicted_differences(predictor: Predictor, joint: Joint,
     return found
 
 
-def _predicted_difference(joint: Joint, measured: Measured, name: str,
+def _predicted_difference(joint: Joint, measured: ComparedLosses, name: str,
                           share: NDArray, level: float,
                           margin: float) -> Difference:
     """The difference on one benchmark, or of a mean by shares `(B,)`."""
@@ -109,7 +121,8 @@ def _predicted_difference(joint: Joint, measured: Measured, name: str,
 
 
 def _detectable_by_items(part: Difference, accuracies: NDArray,
-                         measured: Measured, n_items: int) -> Optional[float]:
+                         measured: ComparedLosses,
+                         n_items: int) -> Optional[float]:
     """The difference that would be detectable if the benchmark was run.
 
     `accuracies`, `(M,)`, are those that are predicted for it.
@@ -150,11 +163,13 @@ def pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:
 def differences_of_answers(pairs: Sequence[PairedAnswers],
                            found: Sequence[Difference], main: Sequence[str],
                            level: float, margin: float) -> list[Difference]:
-    """Return observed differences, and their means with predicted ones.
+    """Return observed differences, and those combined with predicted ones.
 
-    Seeds move both alike, so they have the same noise of runs. The mean over
-    benchmarks is compared with that of the `main` ones alone. `found` has the
-    predicted differences, if any.
+    `found` has the predicted differences, if any. A benchmark with both has a
+    combined difference: the mean of both, weighted by their precision. The
+    observed one gets the noise of runs of the predicted one, as seeds move
+    both alike. The mean over benchmarks is combined only if the answers are on
+    exactly the `main` benchmarks.
     """
     predicted = {}
     for part in found:
@@ -175,32 +190,36 @@ def differences_of_answers(pairs: Sequence[PairedAnswers],
         observed.append(
             Difference(OBSERVED, MEAN, float(value), {ITEMS: noise}, level,
                        margin))
+    with_runs = []
     combined = []
-    for k, part in enumerate(observed):
-        if part.benchmark not in predicted:
-            continue
-        other = predicted[part.benchmark]
-        if RUNS in other.noises:
+    for part in observed:
+        other = predicted.get(part.benchmark)
+        if other is not None and RUNS in other.noises:
             noises = {**part.noises, RUNS: other.noises[RUNS]}
             part = replace(part, noises=noises)
-            observed[k] = part
-        combined.append(combine(other, part))
-    return [*observed, *combined]
+        with_runs.append(part)
+        if other is not None:
+            combined.append(combine(other, part))
+    return [*with_runs, *combined]
 
 
 def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
                               margin: float) -> list[Difference]:
-    """Return differences of the means of the runs' accuracies, and their mean.
+    """Return differences of the runs' mean accuracies, by benchmark.
 
-    The noise is that of the runs or, with one run each, that of the items.
+    The last one is of the mean over the main benchmarks of the table of A, if
+    there are several. The noise is that of the runs or, with one run each,
+    that of the items.
 
     Raises:
         InputError: There is no benchmark with accuracies of all runs and, with
-            one run each, a known number of items.
+            one run each, a known number of items; or the tables have two
+            numbers of items for one benchmark.
     """
     n_runs = len(a.models), len(b.models)
     names = []
-    for name, n_items in zip(a.benchmarks, a.n_items):
+    items = _items_of_both(a, b)
+    for name, n_items in items.items():
         has_noise = n_items > 0 or n_runs != (1, 1)
         if has_noise and _is_complete(a, name) and _is_complete(b, name):
             names.append(name)
@@ -219,7 +238,7 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
     for name, share in shares.items():
         of_a, of_b = a.values @ share, b.values @ share
         if n_runs == (1, 1):
-            noises = {ITEMS: _noise_of_items(a, b, share)}
+            noises = {ITEMS: _noise_of_items(a, b, share, items)}
         else:
             noises = {RUNS: run_noise((of_a, of_b), n_runs)}
         value = float(of_b.mean() - of_a.mean())
@@ -227,18 +246,32 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
     return found
 
 
+def _items_of_both(a: AccuracyTable, b: AccuracyTable) -> dict[str, int]:
+    """Numbers of items of the benchmarks in both tables, 0 where unknown."""
+    items_of_b = dict(zip(b.benchmarks, b.n_items.tolist()))
+    found = {}
+    for name, of_a in zip(a.benchmarks, a.n_items.tolist()):
+        if name not in items_of_b:
+            continue
+        of_b = items_of_b[name]
+        if of_a and of_b and of_a != of_b:
+            raise InputError(f'items of {name!r}', 'as many of A as of B',
+                             f'{of_a} and {of_b}',
+                             'Give accuracies on the same items.')
+        found[name] = of_a or of_b
+    return found
+
+
 def _is_complete(table: AccuracyTable, benchmark: str) -> bool:
     """True if all models were run on a benchmark."""
-    if benchmark not in table.benchmarks:
-        return False
     return not np.isnan(table.column(benchmark)).any()
 
 
-def _noise_of_items(a: AccuracyTable, b: AccuracyTable,
-                    share: NDArray) -> Noise:
+def _noise_of_items(a: AccuracyTable, b: AccuracyTable, share: NDArray,
+                    items: Mapping[str, int]) -> Noise:
     """Noise of the difference of one run each, by shares of benchmarks."""
     errors = []
-    for k, n_items in enumerate(a.n_items.tolist()):
+    for k, name in enumerate(a.benchmarks):
         pair = float(a.values[0, k]), float(b.values[0, k])
-        errors.append(items_noise(pair, n_items, (1, 1)).error)
+        errors.append(items_noise(pair, items[name], (1, 1)).error)
     return Noise.even(float(np.linalg.norm(share * errors)))

@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
 
-#: With fewer units some losses may be alike by accident, or all by rounding.
-MANY, FEW = 10, 5
+#: With fewer units, most losses may be 0 by accident.
+MANY = 10
 _REMEDY = 'Its scoring failed: score it again, or leave the model out.'
 
 
@@ -20,29 +20,31 @@ def check_spread(where: str, models: Sequence[str], losses: NDArray,
 
     Raises:
         InputError: Those of a model are 0 on all units, or on most of at least
-            `MANY`, or the same on 9 in 10 of at least `FEW`.
+            `MANY`, or the same on 9 in 10 of at least 5.
     """
     # Losses up to this count as 0.
     nothing = 1e-9
-    # Units at either end of which a few may differ from all others.
+    # With fewer units, all losses may be equal by rounding.
+    few = 5
+    # Share of the sorted losses at either end that may differ from the others.
     ends = 0.05
-    # Least spread of losses of many units, as a share. The least of 335 public
-    # models and checkpoints is 0.14.
-    least_spread = 1e-4
+    # Least range of the other losses, as a share of the highest. The least of
+    # 335 public models and checkpoints is 0.14.
+    least_range = 1e-4
     for model, row in zip(models, losses):
-        known = np.sort(row[~np.isnan(row)])
-        n_units = len(known)
+        ordered = np.sort(row[~np.isnan(row)])
+        n_units = len(ordered)
         if n_units < least:
             continue
-        n_zeros = np.count_nonzero(known <= nothing)
+        n_zeros = np.count_nonzero(ordered <= nothing)
         are_mostly_zero = n_units >= MANY and n_zeros > n_units / 2
         if n_zeros == n_units or are_mostly_zero:
             raise InputError(f'{where}, model {model!r}',
                              'losses above 0 on most units',
                              f'0 on {n_zeros} of {n_units}', _REMEDY)
         n_at_end = int(ends * n_units)
-        low, high = known[n_at_end], known[-1 - n_at_end]
-        if n_units >= FEW and high - low <= least_spread * high:
+        low, high = ordered[n_at_end], ordered[-1 - n_at_end]
+        if n_units >= few and high - low <= least_range * high:
             raise InputError(f'{where}, model {model!r}',
                              'losses that differ from unit to unit',
                              f'{low:g} on nearly all of {n_units} units',
@@ -51,7 +53,7 @@ def check_spread(where: str, models: Sequence[str], losses: NDArray,
 
 def check_means(where: str, models: Sequence[str], means: NDArray, low: float,
                 high: float) -> None:
-    """Refuse mean losses `(M,)` that are far outside of usual ones.
+    """Refuse mean losses `(M,)` that are far from usual ones.
 
     Raises:
         InputError: One is 100 times less than the least usual one, `low`, or
@@ -74,9 +76,10 @@ def check_models(where: str,
                  least: int = 2) -> None:
     """Check each model by itself, and four or more by each other.
 
-    Args and errors as in `check_spread` and `check_means`. The middle half of
-    the models has usual means; with fewer models and many units, mean losses
-    from 0.01 to 1e4 are usual.
+    Args and errors as in `check_spread` and `check_means`; `least` is the
+    fewest units with which a model is checked by itself. Of four or more
+    models with losses, the middle half has usual means. Of fewer, means from
+    0.01 to 1e4 are usual if each has losses on `MANY` units.
     """
     check_spread(where, models, losses, least)
     n_units = (~np.isnan(losses)).sum(axis=1)
@@ -87,7 +90,7 @@ def check_models(where: str,
     low, high = 0.01, 1e4
     if len(means) >= 4:
         low, high = np.quantile(means, (.25, .75))
-    elif n_units.min(initial=MANY) < MANY:
+    elif n_units[scored].min(initial=MANY) < MANY:
         return
     names = [models[m] for m in np.flatnonzero(scored)]
     check_means(where, names, means, low, high)

@@ -26,9 +26,10 @@ def interval(low: float, high: float, chance: float = 0.0) -> str:
     """
     if math.isnan(low):
         return '?'
-    if math.floor(percent(low)) <= percent(chance) and percent(high) > 99:
+    first, last = math.floor(percent(low)), math.ceil(percent(high))
+    if first <= percent(chance) and last == 100:
         return ANY
-    return f'{math.floor(percent(low))}-{math.ceil(percent(high))}'
+    return f'{first}-{last}'
 
 
 def predicted_cell(value: float,
@@ -42,11 +43,13 @@ def predicted_cell(value: float,
     return f'{100 * value:.1f} ({interval(low, high, chance)}){marks}'
 
 
-def possible_ranks(best: float, worst: float) -> str:
+def possible_ranks(first: float, last: float) -> str:
     """Return a range of ranks, such as '2-4' or '1'; '-' for NaN."""
-    if math.isnan(best):
+    if math.isnan(first):
         return '-'
-    return f'{best:.0f}' + f'-{worst:.0f}' * bool(best < worst)
+    if first < last:
+        return f'{first:.0f}-{last:.0f}'
+    return f'{first:.0f}'
 
 
 def number(value: float, digits: str = '.1f') -> str:
@@ -56,7 +59,8 @@ def number(value: float, digits: str = '.1f') -> str:
 
 def counted(number: int, noun: str) -> str:
     """Return a number of things, such as '2 runs'."""
-    return f'{number} {noun}{"s" * (number != 1)}'
+    plural = '' if number == 1 else 's'
+    return f'{number} {noun}{plural}'
 
 
 def shortened(text: str, width: int) -> str:
@@ -69,6 +73,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def _shorten(text: str, width: int, placeholder: str) -> str:
+    """The text, whose last words give way to a placeholder if too long."""
     return shorten(
         text, width, break_on_hyphens=False, placeholder=placeholder)
 

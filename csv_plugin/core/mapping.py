@@ -62,7 +62,7 @@ def _operator(source: TextSpans,
               target: TextSpans) -> 'scipy.sparse.csr_array':
     """Shares of source tokens in target tokens, `(n_target, n_source)`."""
     wide = _overlaps(source, target)
-    empty = _landings(source, target)
+    empty = _entries_without_bytes(source, target)
     shares = np.append(wide.shares, empty.shares)
     rows = np.append(wide.rows, empty.rows)
     columns = np.append(wide.columns, empty.columns)
@@ -83,7 +83,7 @@ def _overlaps(source: TextSpans, target: TextSpans) -> _Entries:
     return _Entries(n_bytes / widths, rows, columns)
 
 
-def _landings(source: TextSpans, target: TextSpans) -> _Entries:
+def _entries_without_bytes(source: TextSpans, target: TextSpans) -> _Entries:
     """Entries of source tokens without bytes: the whole loss to one token."""
     starts, _ = source.placed
     first_byte = starts - source.starts

@@ -55,7 +55,7 @@ def is_accuracy(metric: str) -> bool:
 def is_no_accuracy(metric: str) -> bool:
     """Return whether a name is known to be that of no accuracy.
 
-    Names of which neither is known may be given to accuracies by users.
+    Users may still declare a metric that is known as neither.
     """
     return not _OTHERS.isdisjoint(_words(metric))
 
@@ -65,10 +65,11 @@ def first_accuracy(metrics: Iterable[str]) -> Optional[str]:
     return next(filter(is_accuracy, metrics), None)
 
 
-def no_accuracy(metrics: str) -> str:
+def why_no_accuracy(metrics: str) -> str:
     """Return why a benchmark with these metrics has no accuracy."""
     return f'its metric, {metrics}, is not known to be an accuracy'
 
 
 def _words(metric: str) -> list[str]:
+    """The words and numbers of a name, in lower case."""
     return [part.lower() for part in _PARTS.findall(metric)]

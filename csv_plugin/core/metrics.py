@@ -1,4 +1,4 @@
-"""Measures of predictions: errors, ranks, decisions and intervals.
+"""Measures of predictions: errors, ranks and intervals.
 
 All take one fraction per model, shape `(n,)`. Models with NaN in any argument
 are left out, and a measure that is then undefined is NaN.
@@ -9,14 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 def mse(observed: ArrayLike, predicted: ArrayLike) -> float:
     """Mean squared error, the measure of the paper's Table 1."""
-    known, forecast = _complete(observed, predicted)
-    return _mean((known - forecast)**2)
+    return _mean(_differences(observed, predicted)**2)
 
 
 def mae(observed: ArrayLike, predicted: ArrayLike) -> float:
     """Mean absolute error."""
-    known, forecast = _complete(observed, predicted)
-    return _mean(np.abs(known - forecast))
+    return _mean(np.abs(_differences(observed, predicted)))
 
 
 def spearman(observed: ArrayLike, predicted: ArrayLike) -> float:
@@ -24,14 +22,19 @@ def spearman(observed: ArrayLike, predicted: ArrayLike) -> float:
 
     NaN if all observed or all predicted accuracies are equal.
     """
-    known, forecast = _complete(observed, predicted)
-    if not len(known) or np.ptp(known) == 0 or np.ptp(forecast) == 0:
+    pairs = _complete(observed, predicted)
+    if not pairs.size or (np.ptp(pairs, axis=1) == 0).any():
         return float('nan')
-    return float(np.corrcoef(_mean_ranks(known), _mean_ranks(forecast))[0, 1])
+    ranks = [_centred_ranks(values) for values in pairs]
+    return float(np.corrcoef(ranks)[0, 1])
 
 
-def _mean_ranks(values: NDArray) -> NDArray[np.float64]:
-    """Mean ranks of tied values, times a constant and shifted by another."""
+def _centred_ranks(values: NDArray) -> NDArray[np.float64]:
+    """Twice the mean rank of each of n values, minus n + 1.
+
+    Tied values share their mean rank. The scale and the shift do not change a
+    correlation.
+    """
     return best_ranks(values) - best_ranks(-values)
 
 
@@ -42,22 +45,27 @@ def best_ranks(values: NDArray) -> NDArray[np.float64]:
     takes longer to load than a prediction.
     """
     found = np.full(len(values), np.nan)
-    known = ~np.isnan(values)
-    ordered = np.sort(-values[known])
-    found[known] = 1 + np.searchsorted(ordered, -values[known])
+    is_number = ~np.isnan(values)
+    ordered = np.sort(-values[is_number])
+    found[is_number] = 1 + np.searchsorted(ordered, -values[is_number])
     return found
 
 
 def coverage(observed: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
     """Share of observed accuracies inside their intervals, bounds included."""
-    known, lower, upper = _complete(observed, low, high)
-    return _mean((lower <= known) & (known <= upper))
+    accuracies, low_ends, high_ends = _complete(observed, low, high)
+    return _mean((low_ends <= accuracies) & (accuracies <= high_ends))
 
 
 def mean_width(low: ArrayLike, high: ArrayLike) -> float:
     """Mean width of intervals."""
-    lower, upper = _complete(low, high)
-    return _mean(upper - lower)
+    return _mean(_differences(high, low))
+
+
+def _differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
+    """The first minus the second, without the models that lack either."""
+    first, second = _complete(a, b)
+    return first - second
 
 
 def _complete(*arguments: ArrayLike) -> NDArray[np.float64]:
@@ -69,4 +77,5 @@ def _complete(*arguments: ArrayLike) -> NDArray[np.float64]:
 
 
 def _mean(values: NDArray[np.float64] | NDArray[np.bool_]) -> float:
+    """The mean of some values; NaN of none."""
     return float(values.mean()) if values.size else float('nan')

@@ -62,7 +62,7 @@ def mixed_engines(infos: Mapping[str, DumpInfo]) -> list[str]:
             f'{MIXED}: {_described(ways)}. Half precision changes token '
             'losses by hundredths of a nat and more, which a predictor '
             'attributes to the models. Use one engine and one number format '
-            'for all models')
+            'for all models.')
     return notes + _mixed_versions(infos)
 
 
@@ -79,7 +79,7 @@ def _mixed_versions(infos: Mapping[str, DumpInfo]) -> list[str]:
             notes.append(
                 f'{MIXED}: {_described(versions)}. A version may read the '
                 'files of a model differently, and other losses come out. '
-                'Use one version for all models')
+                'Use one version for all models.')
     return notes
 
 

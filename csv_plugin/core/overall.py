@@ -114,19 +114,19 @@ class Overall:
     def _view(self, method: str, named: NamedJoint, level: float) -> MeanView:
         """The view of a method; ranks are those of `ranked` models."""
         p = self.methods.index(method)
-        known = ~np.isnan(self.values[:, p])
+        has_mean = ~np.isnan(self.values[:, p])
         columns = np.array(places(self.benchmarks, named.benchmarks))
         rows = np.array(places(self.models, named.models))
         view = MeanView(*np.full((5, len(rows)), np.nan))
         _, low, high = named.joint.means(columns, level)
-        view.low[known] = low[rows[known]]
-        view.high[known] = high[rows[known]]
-        ranked = known & self.ranked
+        view.low[has_mean] = low[rows[has_mean]]
+        view.high[has_mean] = high[rows[has_mean]]
+        ranked = has_mean & self.ranked
         if ranked.any():
-            # Ranks that are drawn for all models together, and the fewest for
-            # each, so that a thousand models take seconds.
-            ranks_drawn, least_draws = 400_000, 500
-            n_draws = min(DRAWS, ranks_drawn // ranked.sum())
+            # Most ranks that are drawn for all models together, and fewest
+            # draws, so that a thousand models take seconds.
+            most_ranks, least_draws = 400_000, 500
+            n_draws = min(DRAWS, most_ranks // ranked.sum())
             joint = named.joint.take(rows[ranked])
             draws = joint.draws(max(n_draws, least_draws))
             means = draws[:, :, columns].mean(axis=2)
@@ -135,6 +135,14 @@ class Overall:
             view.last[ranked] = order.last
             view.best[ranked] = order.best
         return view
+
+    @property
+    def has_means(self) -> bool:
+        """True if the means are over several benchmarks.
+
+        Nothing is shown of the mean of a single one: it is its accuracy.
+        """
+        return len(self.benchmarks) > 1
 
     @property
     def ranked(self) -> NDArray[np.bool_]:
@@ -160,8 +168,8 @@ class Overall:
     def order(self) -> list[int]:
         """Return the places of the models, the largest mean first.
 
-        Means are those by the first method or, without one, the observed ones.
-        Models without a mean are last.
+        A model without a mean by the first method has the place of its
+        observed mean. Models without any mean are last.
         """
         means = self.observed
         if self.methods:
@@ -219,33 +227,41 @@ def order_of(draws: NDArray, level: float) -> Order:
     if n_models < 2:
         return Order(*np.full((3, n_models), np.nan))
     best_first = np.argsort(-draws, axis=1)
-    ranks_drawn = 1 + np.argsort(best_first, axis=1)
+    # Sorting the models of this order finds the place of each in it.
+    drawn_ranks = 1 + np.argsort(best_first, axis=1)
     tail = (1 - level) / 2
     first, last = np.quantile(
-        ranks_drawn, [tail, 1 - tail], axis=0, method='inverted_cdf')
-    best = (ranks_drawn == 1).mean(axis=0)
+        drawn_ranks, [tail, 1 - tail], axis=0, method='inverted_cdf')
+    best = (drawn_ranks == 1).mean(axis=0)
     return Order(first, last, best)
 
 
 def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
-    """Mask of the benchmarks whose means count most accuracies, `(B,)`."""
-    predicted = ~np.isnan(predictions.values[:, :, 0]).all(axis=0)
-    if not predicted.any():
-        predicted = ~predicted
-    known = ~np.isnan(predictions.observed)
-    if not known.any():
-        return predicted
-    if known[:, predicted].any():
-        known &= predicted
-    n_models = known.sum(axis=0)
-    chosen, most = predicted, -1
+    """Mask of the benchmarks that means are over, `(B,)`.
+
+    A benchmark counts if the first method predicts it, or all do if it
+    predicts none. Of these, candidates are the benchmarks that at least
+    `least` models ran, for each such number. The candidate with the largest
+    (models that ran all of it) x (benchmarks) wins; of equal ones, that of
+    most benchmarks.
+    """
+    is_predicted = ~np.isnan(predictions.values[:, :, 0]).all(axis=0)
+    if not is_predicted.any():
+        is_predicted = ~is_predicted
+    was_run = ~np.isnan(predictions.observed)
+    if not was_run.any():
+        return is_predicted
+    # Without a run of any predicted benchmark, all that were run count.
+    if was_run[:, is_predicted].any():
+        was_run &= is_predicted
+    n_models = was_run.sum(axis=0)
+    chosen, most = is_predicted, -1
     for least in np.unique(n_models[n_models > 0]):
-        some = n_models >= least
-        # Accuracies in means over these benchmarks. Of equal numbers, the
-        # first is that of most benchmarks.
-        n_counted = known[:, some].all(axis=1).sum() * some.sum()
+        candidate = n_models >= least
+        n_complete = was_run[:, candidate].all(axis=1).sum()
+        n_counted = n_complete * candidate.sum()
         if n_counted > most:
-            chosen, most = some, n_counted
+            chosen, most = candidate, n_counted
     return chosen
 
 

@@ -13,8 +13,9 @@ from csv_plugin.core.noise import Noise, text_noise
 class PairedAnswers:
     """Answers of models A and B to the same items of a benchmark.
 
-    Accuracies are fractions. `only` is the sum of what each has above the
-    other: the items that it alone answers rightly. `p_value` is that of the
+    Accuracies are fractions. `only` sums what each model scores above the
+    other: of right and wrong answers, the number that it alone has right.
+    `p_value` is that of the
     exact test of McNemar, None for graded answers. `noise`, from the items, is
     that of the difference of the accuracies.
     """

@@ -38,6 +38,11 @@ def load_plugin(group: str, name: str) -> Any:
 
 
 def _declared(group: str) -> dict[str, Any]:
+    """Entry points of a group by name, those of this package first.
+
+    A package that is installed twice declares the same ones twice, which is
+    no error.
+    """
     # Not at the top: most calls need no plug-in.
     from importlib.metadata import entry_points
     own: dict[str, Any] = {}

@@ -36,7 +36,7 @@ def or_missing(function: Callable[..., Any], *arguments: Any) -> Any:
         return Missing(str(error))
 
 
-def predictable_benchmarks(predictors: Predictors) -> tuple[str, ...]:
+def fitted_benchmarks(predictors: Predictors) -> tuple[str, ...]:
     """Return the benchmarks of at least one of the predictors, each once."""
     # The keys of a dict keep their order.
     found: dict[str, None] = {}
@@ -51,7 +51,7 @@ def known_items(predictors: Predictors) -> dict[str, int]:
 
     0 if no predictor knows their number.
     """
-    found = dict.fromkeys(predictable_benchmarks(predictors), 0)
+    found = dict.fromkeys(fitted_benchmarks(predictors), 0)
     for predictor in predictors.values():
         if isinstance(predictor, Predictor):
             numbers = predictor.fit.observed.n_items.tolist()

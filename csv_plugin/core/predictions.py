@@ -488,8 +488,8 @@ def _joined(tables: Sequence[Predictions], axis: int,
 
 
 @dataclass(frozen=True)
-class Outlier:
-    """An accuracy of a model that its losses do not explain.
+class Miss:
+    """An observed accuracy outside the interval of its prediction.
 
     Accuracies are fractions. `distance` is observed minus predicted, in halves
     of the interval on that side; infinite if that half has no width.
@@ -503,7 +503,7 @@ class Outlier:
     distance: float
 
 
-def outliers(predictions: Predictions) -> list[Outlier]:
+def misses(predictions: Predictions) -> list[Miss]:
     """Return observed accuracies outside of intervals, the farthest first.
 
     The intervals are those of `Predictions.judged`. Predictions are those of
@@ -519,11 +519,10 @@ def outliers(predictions: Predictions) -> list[Outlier]:
         # Without a difference and a width, it is no number.
         distance = gap / half
     outside = table.held_out(method) & (np.abs(distance) > 1)
-    # (M, B, 5), in the order of the numbers of an `Outlier`.
+    # (M, B, 5), in the order of the numbers of a `Miss`.
     numbers = np.stack([table.observed, values, low, high, distance], axis=2)
     found = []
     for m, b in np.argwhere(outside):
-        found.append(
-            Outlier(table.models[m], table.benchmarks[b],
-                    *numbers[m, b].tolist()))
-    return sorted(found, key=lambda outlier: -abs(outlier.distance))
+        cell = numbers[m, b].tolist()
+        found.append(Miss(table.models[m], table.benchmarks[b], *cell))
+    return sorted(found, key=lambda miss: -abs(miss.distance))

@@ -114,7 +114,7 @@ class BenchmarkFit:
     `error` is the root mean squared error of fitted models without their
     family, a fraction, and `expected_error` the median of the standard
     deviations that were predicted for these errors. `notes` are remarks for
-    users.
+    users, each of which ends in a period.
     """
     benchmark: str
     chance: float
@@ -408,7 +408,7 @@ class Predictor(PublicNames):
         joint = self.joint(features, families)
         if known is None:
             return self.predictions(joint, features.models, level), joint
-        observed = known.spread(features.models, self.names).values
+        observed = known.reindexed(features.models, self.names).values
         joint = joint.given(observed)
         table = self.predictions(joint, features.models, level)
         seen = ~np.isnan(observed)

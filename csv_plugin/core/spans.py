@@ -76,7 +76,9 @@ class TokenSpans:
 class TextSpans(Sequence[TokenSpans]):
     """Places of the T tokens of S texts: a sequence of `TokenSpans`.
 
-    These are made when they are asked for.
+    These are made when they are asked for. The arrays are not copied, and
+    become read-only. Equal spans have one hash, by which `core.mapping` finds
+    what it made for them before.
 
     Args:
         starts (NDArray): First byte of each token in its text. `(T,)`.
@@ -92,8 +94,8 @@ class TextSpans(Sequence[TokenSpans]):
     def __post_init__(self) -> None:
         for array in vars(self).values():
             array.flags.writeable = False
-        # Starts and ends of tokens, between the bounds of their text, never
-        # step back.
+        # The edges are, text by text, the first byte of the text and then the
+        # start and the end of each token. None lies before the one before it.
         starts, ends = self.placed
         bounds = np.append(0, np.cumsum(self.n_bytes))
         edges = np.insert(
@@ -104,7 +106,7 @@ class TextSpans(Sequence[TokenSpans]):
 
     @classmethod
     def of(cls, texts: Iterable[TokenSpans]) -> 'TextSpans':
-        """Lay the tokens of texts end to end."""
+        """Lay the tokens of texts end to end; `TextSpans` stay as they are."""
         if isinstance(texts, cls):
             return texts
         # The empty arrays are for no text at all.
@@ -138,6 +140,7 @@ class TextSpans(Sequence[TokenSpans]):
         return len(self.n_tokens)
 
     def __getitem__(self, text: Any) -> Any:
+        """Return the `TokenSpans` of one text, `TextSpans` for a slice."""
         if isinstance(text, slice):
             return self.select(range(len(self))[text])
         tokens = self.tokens_of([range(len(self))[text]])
@@ -165,8 +168,10 @@ class TextSpans(Sequence[TokenSpans]):
         """Return indices of the tokens of some texts, in their order."""
         firsts = self.token_offsets[rows]
         counts = self.n_tokens[rows]
-        before = np.cumsum(counts) - counts
-        return np.arange(counts.sum()) + np.repeat(firsts - before, counts)
+        # Token i of the selection is token i - first_selected of its text.
+        first_selected = np.cumsum(counts) - counts
+        shifts = firsts - first_selected
+        return np.arange(counts.sum()) + np.repeat(shifts, counts)
 
     @cached_property
     def token_offsets(self) -> NDArray[np.int64]:
@@ -176,9 +181,9 @@ class TextSpans(Sequence[TokenSpans]):
     @property
     def placed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Starts and ends of tokens if all texts lie end to end, `(T,)`."""
-        before = np.cumsum(self.n_bytes) - self.n_bytes
-        first = np.repeat(before, self.n_tokens)
-        return first + self.starts, first + self.ends
+        first_bytes = np.cumsum(self.n_bytes) - self.n_bytes
+        first_byte = np.repeat(first_bytes, self.n_tokens)
+        return first_byte + self.starts, first_byte + self.ends
 
 
 def _offset_arrays(

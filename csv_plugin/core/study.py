@@ -24,8 +24,10 @@ SALIENCE, MEAN_LOSS = 'salience', 'mean-loss'
 class BenchmarkErrors:
     """Errors of one method's predictions on one benchmark.
 
-    Training models are left out; `width` is the mean width of the intervals.
-    `coverage` is NaN if none of them rules anything out (see
+    Accuracies are fractions: `mae` and the mean `width` of the intervals are
+    in 0..1, and `mse` is in squared fractions. Training models are left out.
+    `n_models` includes models without a prediction, which all measures leave
+    out. `coverage` is NaN if no interval rules anything out (see
     `Predictions.uninformative`).
     """
     n_models: int
@@ -154,7 +156,6 @@ def _errors(table: Predictions, b: int,
 
     `says_nothing`, `(M,)`, is that of `Predictions.uninformative`.
     """
-    # Models without a prediction count; the measures leave them out.
     rows = ~np.isnan(table.observed[:, b]) & ~table.in_sample[:, b, 0]
     observed = table.observed[rows, b]
     predicted = table.values[rows, b, 0]

@@ -1,8 +1,9 @@
 """Tables and notes for a screen.
 
 A table is a list of columns, and a column is a list of cells, the header
-first. Columns that do not fit beside each other follow in blocks below, each
-of which begins with the first column again.
+first; only `text_table` takes rows. Columns that do not fit beside each other
+follow in blocks below, each of which begins with the first column again.
+Widths are in places of the screen: most letters take one, wide ones two.
 """
 import math
 import re
@@ -12,7 +13,7 @@ from unicodedata import combining, east_asian_width
 
 from csv_plugin.core.escaping import one_line
 
-#: Most columns of the screen that notes take, and tables in files.
+#: Widest lines of notes, and of tables in files.
 WIDTH = 100
 #: Between two columns.
 _GAP = '  '
@@ -80,7 +81,10 @@ def blocks_that_fit(names: Column, groups: Iterable[Sequence[Column]],
 
 
 def wrapped(notes: Iterable[str], width: int = WIDTH) -> str:
-    """Return notes in lines of at most `WIDTH`; they go on with an indent."""
+    """Return notes in lines of at most `width` and at most `WIDTH`.
+
+    Later lines of a note have an indent.
+    """
     wrapper = textwrap.TextWrapper(
         min(width, WIDTH),
         subsequent_indent='  ',
@@ -118,26 +122,26 @@ def _shown(column: Column, width: float) -> list[str]:
 
 
 def _width(column: Column) -> int:
-    """Columns of the screen that the widest cell takes."""
-    widths = [_columns_of(cell) for cell in column]
+    """Width of the widest cell."""
+    widths = [_screen_width(cell) for cell in column]
     return max(widths)
 
 
-def _columns_of(cell: str) -> int:
-    """Columns of the screen that a text takes."""
+def _screen_width(cell: str) -> int:
+    """Places of the screen that a text takes."""
     if cell.isascii():
         return len(cell)
-    n_columns = 0
+    n_places = 0
     for letter in cell:
         if combining(letter):
             continue
         is_wide = east_asian_width(letter) in 'WF'
-        n_columns += 2 if is_wide else 1
-    return n_columns
+        n_places += 2 if is_wide else 1
+    return n_places
 
 
 def _total_width(columns: Sequence[Column]) -> int:
-    """Columns of the screen that columns take, with a gap before each."""
+    """Width of columns, with a gap before each."""
     total = 0
     for column in columns:
         total += len(_GAP) + _width(column)
@@ -171,5 +175,5 @@ def _has_words(cells: Sequence[str]) -> bool:
 
 def _padded(cell: str, width: int, is_left: bool) -> str:
     """A cell with blanks behind it, or before it unless it `is_left`."""
-    blanks = ' ' * (width - _columns_of(cell))
+    blanks = ' ' * (width - _screen_width(cell))
     return cell + blanks if is_left else blanks + cell

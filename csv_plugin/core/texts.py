@@ -13,7 +13,8 @@ def fingerprint(pairs: Iterable[tuple[str, str]]) -> str:
     """Return the SHA-256 of the ids and texts of a validation set.
 
     Every id and every text is hashed behind its length in bytes (8 bytes,
-    big-endian). An `InputError` if an id occurs twice.
+    big-endian); sources and answers are not. An `InputError` if an id occurs
+    twice.
     """
     digest = hashlib.sha256()
     seen: set[str] = set()

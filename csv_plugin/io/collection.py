@@ -13,7 +13,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import did_you_mean, one_line
 from csv_plugin.core.formatting import counted, shortened
-from csv_plugin.core.metric_names import no_accuracy
+from csv_plugin.core.metric_names import why_no_accuracy
 from csv_plugin.core.model_losses import ModelLosses, TokenLossDump
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.texts import TextSet
@@ -122,7 +122,7 @@ def read_collection(folder: FilePath, progress: Progress = iter) -> Collection:
     accuracies = read_accuracies(root / SCORES, root / BENCHMARKS)
     check_names_in(root / SCORES, 'models', accuracies.models, root / MODELS,
                    info)
-    accuracies = accuracies.spread(tuple(info), accuracies.benchmarks)
+    accuracies = accuracies.reindexed(tuple(info), accuracies.benchmarks)
     files = {model: root / f'{model}.safetensors' for model in info}
     losses = read_dumps(files, texts, progress)
     return Collection(losses, accuracies, info)
@@ -294,7 +294,8 @@ def _without(benchmarks: Mapping[str, BenchmarkInfo],
             raise InputError(f'{_RUNS}, {name}',
                              'a metric that is an accuracy', metrics, remedy)
         warnings.warn(
-            f'left out benchmark {name!r}: {no_accuracy(metrics)}. {remedy}',
+            f'left out benchmark {name!r}: {why_no_accuracy(metrics)}. '
+            f'{remedy}',
             stacklevel=3)
     kept = dict(benchmarks)
     for name in others:

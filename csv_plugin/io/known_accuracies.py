@@ -44,7 +44,7 @@ def read_known(path: FilePath,
                      benchmarks)
     kept_models = [name for name in with_accuracy if name in models]
     kept_benchmarks = [name for name in table.benchmarks if name in benchmarks]
-    known = table.spread(kept_models, kept_benchmarks)
+    known = table.reindexed(kept_models, kept_benchmarks)
     if np.isnan(known.values).all() and not may_come:
         raise InputError(
             file, 'accuracies of models with losses, on benchmarks of the '
@@ -69,5 +69,5 @@ def _unused(file: str, kind: str, names: Collection[str],
     n_characters = 100
     return [
         f'{file}: names that are not among the {kind} do not count: '
-        f'{shortened(", ".join(unused), n_characters)}'
+        f'{shortened(", ".join(unused), n_characters)}.'
     ]

@@ -104,7 +104,7 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
     check_names_in(scores_path, 'models', accuracies.models, losses_path,
                    features.models)
     check_weights((*read_measured(losses_path), *read_measured(scores_path)))
-    accuracies = accuracies.spread(features.models, accuracies.benchmarks)
+    accuracies = accuracies.reindexed(features.models, accuracies.benchmarks)
     return ModelTables(features, accuracies, info)
 
 

@@ -17,7 +17,7 @@ from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.formatting import shortened
-from csv_plugin.core.predicting import predictable_benchmarks
+from csv_plugin.core.predicting import fitted_benchmarks
 from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.known_accuracies import read_known
@@ -89,7 +89,7 @@ def _check_summarizer(summarizer: Mapping[str, Any], models: Sequence[Any],
             yield (f'predictor {label!r}: it predicts nothing, for its texts, '
                    f'{texts}, are not in this run.')
     groups = with_common_groups(summarizer.get('summary_groups', ()), datasets)
-    predicted = predictable_benchmarks(predictors)
+    predicted = fitted_benchmarks(predictors)
     names = names_in_run(
         summarizer.get('benchmarks', ()), datasets, groups, predicted)
     if isinstance(summarizer.get('known'), str) and predicted:
@@ -267,7 +267,7 @@ def check_benchmarks(
     for predictor in predictors.values():
         if isinstance(predictor, Missing):
             return
-    known = predictable_benchmarks(predictors)
+    known = fitted_benchmarks(predictors)
     for name in names:
         if name not in known:
             near = get_close_matches(name, known) or known

@@ -12,7 +12,7 @@ from opencompass.utils import dataset_abbr_from_cfg
 
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.metric_names import (first_accuracy, is_accuracy,
-                                          is_no_accuracy, no_accuracy)
+                                          is_no_accuracy, why_no_accuracy)
 from csv_plugin.core.predictions import Missing
 from csv_plugin.io.runs.run_failures import failure_of
 from csv_plugin.io.runs.run_items import items_run
@@ -90,7 +90,7 @@ class RunResults:
         if row.metric not in numbers:
             return Missing(self._why_missing(model, folder, row))
         if other_metric:
-            return Missing(no_accuracy(other_metric))
+            return Missing(why_no_accuracy(other_metric))
         accuracy = numbers[row.metric]
         if not 0 <= accuracy <= 100:
             return Missing(f'the accuracy {accuracy} is not in percent')

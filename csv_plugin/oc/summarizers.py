@@ -20,8 +20,8 @@ from tqdm import tqdm
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.escaping import csv_cell, markdown, one_line
 from csv_plugin.core.predicting import (ObservedAccuracies, Predictors,
-                                        known_items, or_missing,
-                                        predictable_benchmarks)
+                                        fitted_benchmarks, known_items,
+                                        or_missing)
 from csv_plugin.core.predictions import Missing, Prediction, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.text_tables import WIDTH, wrapped
@@ -174,7 +174,7 @@ class PredictedSummarizer(DefaultSummarizer):
     def _calculate_group_metrics(self, *results: Any) -> Any:
         """OpenCompass's results; the leaderboard is made of them."""
         predictors = self._load_predictors()
-        predicted = predictable_benchmarks(predictors)
+        predicted = fitted_benchmarks(predictors)
         names = names_in_run(self.benchmarks, self.dataset_cfgs,
                              self.summary_groups, predicted)
         check_benchmarks(names, predictors)

@@ -1,1 +1,1 @@
-"""What people look at: tables of predictions and of their errors."""
+"""What people look at: tables of predictions, comparisons and triages."""

@@ -27,11 +27,11 @@ def as_text(comparison: Comparison, width: float = WIDTH) -> str:
         parts += [heading, text_table(rows, width)]
     notes = [f'* {note}' for note in comparison.notes]
     parts.append(wrapped([*_legend(comparison), *notes]))
-    parts.append(wrapped([sentence(comparison)]))
+    parts.append(wrapped([conclusion(comparison)]))
     return '\n\n'.join(parts)
 
 
-def sentence(comparison: Comparison) -> str:
+def conclusion(comparison: Comparison) -> str:
     """Return what came out, in a few sentences.
 
     The first says what the decisive difference is. If it is that of the
@@ -142,13 +142,13 @@ def _where_to_run(parts: list[Difference]) -> list[str]:
     for part in parts:
         if part.by_items is not None:
             is_finer = part.by_items < part.size_to_detect
-            same = finer if is_finer else rest
-            same.append(part.benchmark)
+            names = finer if is_finer else rest
+            names.append(part.benchmark)
     if not finer and not rest:
         return []
     lines = [
-        'By items: what both models run on the benchmark would show, if '
-        'their answers are not paired.'
+        'By items: the smallest difference that running both models on the '
+        'benchmark would show, if their answers are not paired.'
     ]
     # Most characters of the names of benchmarks in a line of the legend.
     n_characters = 200
@@ -156,7 +156,8 @@ def _where_to_run(parts: list[Difference]) -> list[str]:
         lines.append('Running it shows smaller differences than losses do: '
                      f'{shortened(", ".join(finer), n_characters)}.')
     if rest:
-        lines.append('Losses show as small differences as running it: '
+        lines.append('Losses show differences at least as small as running it '
+                     'would: '
                      f'{shortened(", ".join(rest), n_characters)}.')
     return lines
 

@@ -20,7 +20,7 @@ from csv_plugin.io.files import FilePath, file_set, write_text
 from csv_plugin.io.json_files import write_json
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.leaderboards import FIELDS, Leaderboard
-from csv_plugin.report.notes import item_notes, outcome, outside_notes, reasons
+from csv_plugin.report.notes import far_notes, item_notes, outcome, reasons
 from csv_plugin.report.screen import markdown_list, markdown_table
 
 Column = list[str]
@@ -42,11 +42,11 @@ def as_text(board: Leaderboard, width: float = WIDTH) -> str:
     return '\n\n'.join(filter(None, parts))
 
 
-def as_short_text(board: Leaderboard, width: int, rest: str) -> str:
+def as_short_text(board: Leaderboard, width: int, file: str) -> str:
     """Return observed accuracies, main predictions and what came out.
 
     It is for a screen of `width` columns. Other predictors, marks and most
-    notes are left to the file `rest`.
+    notes are left to a file, which the text names.
     """
     predictions = board.predictions
     if not predictions.benchmarks:
@@ -58,9 +58,9 @@ def as_short_text(board: Leaderboard, width: int, rest: str) -> str:
     notes = [*outcome(predictions), *reasons(predictions)]
     if len(notes) > most:
         n_more = len(notes) - most
-        notes[most:] = [f'... and {n_more} more such lines in {rest}.']
+        notes[most:] = [f'... and {n_more} more such lines in {file}.']
     notes += item_notes(predictions, board.items)
-    notes += outside_notes(predictions)
+    notes += far_notes(predictions)
     return f'{table}\n\n{wrapped(notes, width)}'
 
 
@@ -99,8 +99,8 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> None:
     with file_set(Path(stem).parent):
         write_text(f'{stem}.txt', f'{as_text(board)}\n')
         name = f'{Path(stem).name}.csv'
-        rest = f'All predictors, differences and marks are in {name}.'
-        write_markdown(f'{stem}.md', board, [rest])
+        where = f'All predictors, differences and marks are in {name}.'
+        write_markdown(f'{stem}.md', board, [where])
         write_csv(f'{stem}.csv', FIELDS, [list(row.values()) for row in rows])
         write_json(f'{stem}.json', _content(board, rows))
 
@@ -158,27 +158,46 @@ def _foot(board: Leaderboard, cell: str = '') -> Column:
 
 def _main_groups(board: Leaderboard,
                  with_ranks: bool = False) -> Iterator[list[Column]]:
-    """Yield groups with predictions of the first predictor alone."""
-    predictions = board.predictions
-    main = predictions.methods[0]
-    if len(predictions.main) > 1 and main in board.overall.methods:
-        yield _of_means(board, [main], with_ranks, with_differences=False)
+    """Yield groups with predictions of the first predictor alone.
+
+    There are no columns of differences: their mean absolute values stand at
+    the foot of the predictions.
+    """
+    predictions, overall = board.predictions, board.overall
+    method = predictions.methods[0]
+    if overall.has_means and method in overall.methods:
+        columns = _observed_means(board, with_ranks)
+        p = overall.methods.index(method)
+        [error] = percents([overall.mean_differences()[p]])
+        columns.append(
+            ['', method, *mean_cells(overall, method), *_foot(board, error)])
+        if with_ranks:
+            columns.append(_rank_column(board, method))
+        yield _headed(_means_heading(overall), columns)
     for b, benchmark in enumerate(predictions.benchmarks):
-        [error] = percents([predictions.mean_difference(main)[b]])
-        cells = predictions.cells(benchmark, main)
+        [error] = percents([predictions.mean_difference(method)[b]])
+        cells = predictions.cells(benchmark, method)
         columns = _observed_columns(board, b)
-        columns.append(['', main, *cells, *_foot(board, error)])
+        columns.append(['', method, *cells, *_foot(board, error)])
         yield _headed(benchmark, columns)
 
 
 def _groups(board: Leaderboard) -> Iterator[list[Column]]:
     """Yield groups with predictions of all predictors, and differences."""
     predictions, overall = board.predictions, board.overall
-    # There are no means of a single benchmark.
-    if len(predictions.main) > 1 and overall.benchmarks:
-        columns = _of_means(board, overall.methods)
+    if overall.has_means:
+        columns = _observed_means(board)
+        differences = overall.differences()
+        errors = overall.mean_differences()
+        for p, method in enumerate(overall.methods):
+            cells = mean_cells(overall, method)
+            columns.append(['', method, *cells, *_foot(board)])
+            columns.append(_rank_column(board, method))
+            if _has_observed_means(board):
+                columns.append(
+                    _difference_column(differences[:, p], errors[p]))
         if columns:
-            yield columns
+            yield _headed(_means_heading(overall), columns)
     for b, benchmark in enumerate(predictions.benchmarks):
         columns = _observed_columns(board, b)
         for label in predictions.methods:
@@ -220,37 +239,40 @@ def _observed_columns(board: Leaderboard, b: int) -> list[Column]:
     return columns
 
 
-def _of_means(board: Leaderboard,
-              methods: Sequence[str],
-              with_ranks: bool = True,
-              with_differences: bool = True) -> list[Column]:
-    """Means over the main benchmarks and ranks by them, the observed first.
+def _observed_means(board: Leaderboard,
+                    with_ranks: bool = True) -> list[Column]:
+    """Observed means over the main benchmarks, and ranks by them.
 
-    Means of training models are marked. Without columns of differences, the
-    mean absolute ones stand below the predictions.
+    There is no column if no main benchmark was run.
     """
-    predictions, overall = board.predictions, board.overall
-    foot = _foot(board)
-    has_observed = predictions.select(
-        benchmarks=predictions.main).has_observed()
-    columns = []
-    if has_observed:
-        columns.append(['', OBSERVED, *percents(overall.observed), *foot])
-        if with_ranks:
-            ranks = _rank_numbers(overall.observed_ranks())
-            columns.append(['', 'rank', *ranks, *foot])
-    differences = overall.differences()
-    errors = overall.mean_differences()
-    for method in methods:
-        p = overall.methods.index(method)
-        [error] = percents([errors[p]])
-        below = _foot(board, '' if with_differences else error)
-        columns.append(['', method, *mean_cells(overall, method), *below])
-        if with_ranks:
-            columns.append(['', 'rank', *rank_cells(overall, method), *foot])
-        if with_differences and has_observed:
-            columns.append(_difference_column(differences[:, p], errors[p]))
-    return _headed(f'mean of {len(overall.benchmarks)}', columns)
+    if not _has_observed_means(board):
+        return []
+    overall, foot = board.overall, _foot(board)
+    columns = [['', OBSERVED, *percents(overall.observed), *foot]]
+    if with_ranks:
+        ranks = _rank_numbers(overall.observed_ranks())
+        columns.append(['', 'rank', *ranks, *foot])
+    return columns
+
+
+def _has_observed_means(board: Leaderboard) -> bool:
+    """True if a main benchmark was run.
+
+    A table in which only others were run has a foot, but no differences of
+    means.
+    """
+    predictions = board.predictions
+    return predictions.select(benchmarks=predictions.main).has_observed()
+
+
+def _rank_column(board: Leaderboard, method: str) -> Column:
+    """Ranks by the means that a method predicts."""
+    return ['', 'rank', *rank_cells(board.overall, method), *_foot(board)]
+
+
+def _means_heading(overall: Overall) -> str:
+    """The heading of a group of means."""
+    return f'mean of {len(overall.benchmarks)}'
 
 
 def _difference_column(differences: Iterable[float], error: float) -> Column:
@@ -300,4 +322,5 @@ def rank_cells(overall: Overall, method: str) -> list[str]:
 
 
 def _rank_numbers(ranks: Iterable[float]) -> list[str]:
+    """Ranks as cells; '-' for NaN."""
     return [number(rank, '.0f') for rank in ranks]

@@ -14,8 +14,8 @@ from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.overall import NamedJoint, Overall
 from csv_plugin.core.predicting import (ColumnsByLabel, ObservedAccuracies,
                                         Predictors, collect_features,
-                                        known_items, predict_models,
-                                        predictable_benchmarks)
+                                        fitted_benchmarks, known_items,
+                                        predict_models)
 from csv_plugin.core.predictions import OBSERVED, Missing, Predictions
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath
@@ -31,21 +31,25 @@ FIELDS = ('model', 'benchmark', 'predictor', 'observed', 'items', 'predicted',
 
 #: Numbers of items by model and benchmark.
 Items = Mapping[tuple[str, str], int]
+#: Name of each model in the files of a run, by the name that is shown.
+Folders = Mapping[str, str]
+#: File of each predictor, by label.
+Files = Mapping[str, str]
 
 
 @dataclass(frozen=True, eq=False)
 class Leaderboard:
     """Models with their observed and predicted accuracies.
 
-    Methods of the predictions are the labels of predictors. `folders` has the
-    name of each model in the files of the run. `notes`, one line each, are the
-    meaning of marks, the reasons for missing values, and remarks. `overall`
-    has means over benchmarks, and ranks. `known` are accuracies that the
-    predictions are conditioned on, by folder. `items` are the numbers of items
-    that observed accuracies are of, where known.
+    Methods of the predictions are the labels of predictors. `notes`, one line
+    each, are the meaning of marks, the reasons for missing values, and
+    remarks. `overall` has means over benchmarks, and ranks. `known` are
+    accuracies that the predictions are conditioned on; the models of this
+    table are folders. `items` are the numbers of items that observed
+    accuracies are of, where known.
     """
     predictions: Predictions
-    folders: Mapping[str, str]
+    folders: Folders
     notes: tuple[str, ...]
     overall: Overall
     items: Items = field(default_factory=dict)
@@ -55,7 +59,7 @@ class Leaderboard:
     def of(
         cls,
         predictions: Predictions,
-        folders: Optional[Mapping[str, str]] = None,
+        folders: Optional[Folders] = None,
         remarks: Sequence[str] = (),
         joints: Mapping[str, NamedJoint] = MappingProxyType({})
     ) -> 'Leaderboard':
@@ -97,22 +101,21 @@ def _plain(value: Any) -> Any:
 
 
 def predict_run(work_dir: FilePath,
-                folders: Mapping[str, str],
+                folders: Folders,
                 predictors: Predictors,
-                files: Mapping[str, str],
+                files: Files,
                 observed: ObservedAccuracies,
                 progress: Progress = iter,
                 known: Optional[AccuracyTable] = None,
                 items: Items = MappingProxyType({}),
                 families: Optional[Mapping[str, str]] = None
                 ) -> tuple[Leaderboard, ColumnsByLabel]:  # yapf: disable
-    """Predict the models of a run anew; return their feature columns, too.
+    """Predict the models of a run; return their feature columns, too.
 
-    By label, `predictors` are predictors or why they are unusable, and `files`
-    their files. `observed` are accuracies of all models on all
-    `predictable_benchmarks`, or why there is none. `folders` are as in
-    `Leaderboard`. `progress` wraps the models. `known`, `items` and
-    `families` are as in `predict_columns`.
+    `predictors` are, by label, predictors or a `Missing` with the reason why
+    one is unusable. `observed` are accuracies of all models on all
+    `fitted_benchmarks`, or a `Missing` with the reason. `progress` wraps the
+    models. `known`, `items` and `families` are as in `predict_columns`.
     """
     read = partial(read_run_dump, work_dir)
     columns, infos = collect_features(predictors, list(folders.values()), read,
@@ -128,9 +131,9 @@ def predict_run(work_dir: FilePath,
 
 def predict_columns(
         columns: ColumnsByLabel,
-        folders: Mapping[str, str],
+        folders: Folders,
         predictors: Predictors,
-        files: Mapping[str, str],
+        files: Files,
         observed: ObservedAccuracies,
         remarks: Sequence[str] = (),
         known: Optional[AccuracyTable] = None,
@@ -140,11 +143,11 @@ def predict_columns(
 
     Args as in `predict_run` and `Leaderboard.of`. `known` accuracies and
     `families` of the models, by their folders, are as in `Predictor.predict`.
-    `items` are the numbers of items that observed accuracies are of, by model
-    and benchmark, where known. If they are fewer than those that predictors
-    were fitted to, intervals are wider when the accuracies are judged.
+    `items` are the numbers of items that observed accuracies are of, where
+    known. If they are fewer than those that predictors were fitted to,
+    observed accuracies are judged by wider intervals, `Predictions.judged`.
     """
-    benchmarks = predictable_benchmarks(predictors)
+    benchmarks = fitted_benchmarks(predictors)
     predictions, joints = predict_models(predictors, columns, benchmarks,
                                          known, families)
     predictions = predictions.select(folders)
@@ -168,7 +171,7 @@ def predict_columns(
     return replace(board, known=known, items=items)
 
 
-def known_in_run(observed: ObservedAccuracies, folders: Mapping[str, str],
+def known_in_run(observed: ObservedAccuracies, folders: Folders,
                  benchmarks: Sequence[str]) -> AccuracyTable:
     """Return the accuracies of a run, by the folders of its models."""
     values = _observed_accuracies(observed, folders, benchmarks)
@@ -190,8 +193,8 @@ def _more_noise(predictions: Predictions, predictors: Predictors,
         for b, name in enumerate(predictions.benchmarks):
             n_items = items.get((model, name), 0)
             if n_items:
-                share = 1 / whole[name] if whole[name] else 0
-                found[m, b] = max(1 / n_items - share, 0)
+                noise_of_whole = 1 / whole[name] if whole[name] else 0
+                found[m, b] = max(1 / n_items - noise_of_whole, 0)
     return found
 
 

@@ -1,8 +1,12 @@
-"""Notes for readers of predictions, one line each."""
+"""Notes for readers of predictions, one line each.
+
+A note ends in a period. Reasons for missing numbers, and paths of predictors,
+are shown as they are.
+"""
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress, product
-from typing import TypeVar, Union
+from typing import NamedTuple, TypeVar, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +17,7 @@ from csv_plugin.core.formatting import number, percent
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import MEAN_ERROR, Overall
 from csv_plugin.core.predictions import (NOT_YET, OBSERVED, Missing,
-                                         Predictions, outliers)
+                                         Predictions, misses)
 from csv_plugin.core.predictor import BenchmarkFit, Predictor
 
 #: With fewer models or families, a note says that there are too few.
@@ -44,10 +48,10 @@ def _named(names: Sequence[str], everything: Sequence[str], kind: str) -> str:
     """Names in a line; 'all 5 models' if they are everything of their kind."""
     if len(names) == len(everything) > 1:
         return f'all {len(everything)} {kind}'
-    return first(names)
+    return first_names(names)
 
 
-def first(names: Sequence[str], most: int = 8) -> str:
+def first_names(names: Sequence[str], most: int = 8) -> str:
     """Names in a line, and how many more there are."""
     line = ', '.join(names[:most])
     n_more = len(names) - most
@@ -55,9 +59,10 @@ def first(names: Sequence[str], most: int = 8) -> str:
 
 
 def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
-    """Return all notes on predictions beside the observed accuracies.
+    """Return the notes on a table of predictions, whose means are `overall`.
 
-    `overall` has their means.
+    They are the legend, the reasons for missing numbers, the agreement with
+    observed accuracies, and which models are far from the training models.
     """
     legend = []
     if np.isfinite(predictions.values).any():
@@ -66,15 +71,37 @@ def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
             legend.append(DIFFERENCES)
     return [
         *legend, *reasons(predictions), *findings(predictions, overall),
-        *outside_notes(predictions)
+        *far_notes(predictions)
     ]
+
+
+class _OfModel(NamedTuple):
+    """Gaps of one model in one column, all for one reason."""
+    column: str
+    model: str
+    reason: str
+
+
+class _OfModels(NamedTuple):
+    """Gaps in one column, of models with the same reason and benchmarks."""
+    column: str
+    reason: str
+    benchmarks: tuple[str, ...]
+
+
+class _OfColumns(NamedTuple):
+    """Gaps of several columns with the same reason, benchmarks and models."""
+    reason: str
+    benchmarks: tuple[str, ...]
+    models: tuple[str, ...]
 
 
 def reasons(predictions: Predictions) -> Iterator[str]:
     """Yield why cells have no number, one line for all of the same reason.
 
     A line is about one or more columns (the observed accuracies, or the
-    predictions by a method), models and benchmarks, and all cells of these.
+    predictions by a method), models and benchmarks, and all cells of these,
+    such as 'observed, ours of m1, m2 on all 4 benchmarks: no dump'.
     """
     models, benchmarks = predictions.models, predictions.benchmarks
     columns = OBSERVED, *predictions.methods
@@ -84,39 +111,42 @@ def reasons(predictions: Predictions) -> Iterator[str]:
     for column, model, name in product(columns, models, benchmarks):
         gap = predictions.missing.get((model, name, column))
         if gap:
-            cells.append(((column, model, gap.reason), name))
-    by_model = []
+            cells.append((_OfModel(column, model, gap.reason), name))
+    of_models = []
     for key, names in _grouped(cells).items():
-        column, model, reason = key
-        by_model.append(((column, reason, *names), model))
-    by_column = []
-    for names_key, same_models in _grouped(by_model).items():
-        column, reason, *names = names_key
-        by_column.append(((reason, tuple(names), tuple(same_models)), column))
-    for last_key, same_columns in _grouped(by_column).items():
-        reason, on_names, of_names = last_key
-        of_models = _named(of_names, models, 'models')
-        on_benchmarks = _named(on_names, benchmarks, 'benchmarks')
-        yield (f'{", ".join(same_columns)} of {of_models} on {on_benchmarks}: '
-               f'{reason}')
+        joined = _OfModels(key.column, key.reason, tuple(names))
+        of_models.append((joined, key.model))
+    of_columns = []
+    for gaps, same_models in _grouped(of_models).items():
+        whole = _OfColumns(gaps.reason, gaps.benchmarks, tuple(same_models))
+        of_columns.append((whole, gaps.column))
+    for line, same_columns in _grouped(of_columns).items():
+        named_models = _named(line.models, models, 'models')
+        named_benchmarks = _named(line.benchmarks, benchmarks, 'benchmarks')
+        yield (f'{", ".join(same_columns)} of {named_models} on '
+               f'{named_benchmarks}: {line.reason}')
 
 
 def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
-    """Yield the agreement of predictions and observed accuracies."""
+    """Yield how predictions agree with observed accuracies.
+
+    They also say what means are over and leave out, and which accuracies lie
+    outside of their intervals.
+    """
     main = predictions.main
-    if len(main) > 1:
+    if overall.has_means:
         yield from _of_means(predictions, overall)
     if len(main) < len(predictions.benchmarks):
         rest = [name for name in predictions.benchmarks if name not in main]
         yield ('Means leave out benchmarks that are not main ones: '
-               f'{first(rest)}.')
-    if outliers(predictions):
-        yield _on_outliers(predictions)
+               f'{first_names(rest)}.')
+    if misses(predictions):
+        yield _on_misses(predictions)
 
 
-def _on_outliers(predictions: Predictions) -> str:
+def _on_misses(predictions: Predictions) -> str:
     """A line on accuracies outside of their intervals, some of them named."""
-    far = outliers(predictions)
+    missed = misses(predictions)
     method = predictions.methods[0]
     # No accuracy lies outside of 0 to 1.
     can_miss = ((predictions.low[:, :, 0] > 0) |
@@ -126,13 +156,13 @@ def _on_outliers(predictions: Predictions) -> str:
     # Most single predictions that the line names.
     most = 4
     named = []
-    for cell in far:
+    for cell in missed:
         interval = f'{percent(cell.low):.1f}-{percent(cell.high):.1f}'
         named.append(f'{cell.model} on {cell.benchmark} '
                      f'({percent(cell.observed):.1f}, interval {interval})')
-    return (f'{method}: {len(far)} of {n_cells} observed accuracies lie '
+    return (f'{method}: {len(missed)} of {n_cells} observed accuracies lie '
             f'outside of their interval, where about {n_expected:.0f} are '
-            f'expected to: {first(named, most)}')
+            f'expected to: {first_names(named, most)}.')
 
 
 def outcome(predictions: Predictions) -> Iterator[str]:
@@ -146,9 +176,9 @@ def outcome(predictions: Predictions) -> Iterator[str]:
     if not errors:
         return
     line = f'Mean absolute error in points: {", ".join(errors)}.'
-    main = predictions.methods[0]
-    n_inside = predictions.covered(main).sum()
-    n_cells = predictions.held_out(main).sum()
+    main_method = predictions.methods[0]
+    n_inside = predictions.covered(main_method).sum()
+    n_cells = predictions.held_out(main_method).sum()
     if n_cells:
         line += (f' {n_inside} of {n_cells} accuracies lie in their '
                  f'{predictions.level:.0%} intervals.')
@@ -157,7 +187,7 @@ def outcome(predictions: Predictions) -> Iterator[str]:
 
 def item_notes(predictions: Predictions, items: Mapping[tuple[str, str],
                                                         int]) -> Iterator[str]:
-    """Yield on which benchmarks only a part of the items was run.
+    """Yield a note for each benchmark of which only some items were run.
 
     `items` are the numbers of items by model and benchmark.
     """
@@ -180,13 +210,13 @@ def item_notes(predictions: Predictions, items: Mapping[tuple[str, str],
 
 def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
     """Yield what means are over, and how well predicted ones agree."""
-    some = len(overall.benchmarks) < len(predictions.main)
+    is_partial = len(overall.benchmarks) < len(predictions.main)
     sentences = []
     if overall.ranked.any():
         sentences.append('Rank 1 is the largest mean.')
-    if some:
+    if is_partial:
         sentences.append(
-            f'Means are over {first(overall.benchmarks)}; on other '
+            f'Means are over {first_names(overall.benchmarks)}; on other '
             'benchmarks, too many accuracies or predictions are missing, '
             'or nothing is predictable yet.')
     if sentences:
@@ -216,7 +246,7 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
     Where the best one is certain, it is not named. There are no notes on means
     of a single benchmark.
     """
-    if len(overall.benchmarks) < 2:
+    if not overall.has_means:
         return
     # Most models that are named as perhaps the best, and their least
     # probability.
@@ -231,20 +261,20 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
             if view.best[m] >= least_likely:
                 named.append(f'{overall.models[m]} ({view.best[m]:.0%})')
         yield (f'{method}: the largest mean is probably that of '
-               f'{", ".join(named)}')
+               f'{", ".join(named)}.')
     if uncertain:
         yield (f'ranks such as 2-4: with a probability of {level:.0%} the '
                'rank lies there, as the losses cannot order these models.')
 
 
-def outside_notes(predictions: Predictions) -> Iterator[str]:
-    """Yield of which models most predictions are extrapolated.
+def far_notes(predictions: Predictions) -> Iterator[str]:
+    """Yield notes that name models most of whose predictions are extrapolated.
 
     Methods with the same models share a line. Training models are left out.
     """
     predicted = np.isfinite(predictions.values) & ~predictions.in_sample
-    outside = (predictions.extrapolated & predicted).sum(axis=1)
-    mostly = outside > predicted.sum(axis=1) / 2
+    n_far = (predictions.extrapolated & predicted).sum(axis=1)
+    mostly = n_far > predicted.sum(axis=1) / 2
     pairs = []
     for method, far in zip(predictions.methods, mostly.T):
         models = tuple(compress(predictions.models, far))
@@ -280,19 +310,19 @@ def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
 def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:
     """Return what users must know of the training of a predictor.
 
-    Benchmarks with the same remark share a line. `verbose` adds all other
+    Benchmarks with the same note share a line. `verbose` adds all other
     notes of the training, one line for each benchmark.
     """
-    remarks = []
+    shared = []
     others = []
     for part in predictor.benchmarks:
-        found = _remarks(part)
-        for remark in found:
-            remarks.append((remark, part.benchmark))
+        found = _notes_on_fit(part)
+        for note in found:
+            shared.append((note, part.benchmark))
         for note in part.notes:
             if note not in found:
                 others.append(f'{part.benchmark}: {note}')
-    lines = _by_remark(remarks, predictor.names)
+    lines = _by_note(shared, predictor.names)
     return lines + others if verbose else lines
 
 
@@ -315,8 +345,8 @@ def outlier_notes(predictor: Predictor) -> list[str]:
         named.append(f'{model} ({size:.1f} times the expected error)')
     return [
         'Outliers among the training models, which count less: '
-        f'{first(named)}. Without them, the error of families left out is '
-        f'{without} points, with them {with_all}. Check their losses and '
+        f'{first_names(named)}. Without them, the error of families left out '
+        f'is {without} points, with them {with_all}. Check their losses and '
         'accuracies.'
     ]
 
@@ -328,24 +358,24 @@ def _root_mean(squares: NDArray[np.float64]) -> float:
     return percent(np.sqrt(np.nanmean(squares)))
 
 
-def _by_remark(remarks: Iterable[tuple[str, str]],
-               benchmarks: Sequence[str]) -> list[str]:
-    """Lines of pairs of a remark and a benchmark, one for equal remarks."""
+def _by_note(notes: Iterable[tuple[str, str]],
+             benchmarks: Sequence[str]) -> list[str]:
+    """Lines of pairs of a note and a benchmark, one for equal notes."""
     lines = []
-    for remark, names in _grouped(remarks).items():
-        lines.append(f'{_named(names, benchmarks, "benchmarks")}: {remark}')
+    for note, names in _grouped(notes).items():
+        lines.append(f'{_named(names, benchmarks, "benchmarks")}: {note}')
     return lines
 
 
-def _remarks(part: BenchmarkFit) -> list[str]:
+def _notes_on_fit(part: BenchmarkFit) -> list[str]:
     """What users must know of the fit of one benchmark."""
-    remarks = [note for note in part.notes if note.startswith(MIXED)]
+    notes = [note for note in part.notes if note.startswith(MIXED)]
     if part.at_chance:
-        remarks.append(NOT_YET)
+        notes.append(NOT_YET)
     if len(part.fit_models) < _ENOUGH:
-        remarks.append(f'fitted to {len(part.fit_models)} models, so that '
-                       f'intervals are wide: {_WOULD_DO}')
-    return remarks
+        notes.append(f'fitted to {len(part.fit_models)} models, so that '
+                     f'intervals are wide: {_WOULD_DO}.')
+    return notes
 
 
 def shortage_notes(accuracies: AccuracyTable, families: Mapping[str, str],
@@ -363,7 +393,7 @@ def shortage_notes(accuracies: AccuracyTable, families: Mapping[str, str],
         few = _too_few(len(models), len(own_families))
         if few:
             found.append((few, name))
-    return _by_remark(found, accuracies.benchmarks)
+    return _by_note(found, accuracies.benchmarks)
 
 
 def _too_few(n: int, n_families: int) -> str:
@@ -406,9 +436,9 @@ def family_notes(families: Mapping[str, str],
         own_families = {families[model] for model in models}
         if len(own_families) > 1:
             lines.append(
-                f'{first(models)} have the same losses but several families. '
-                'If they are one model, remove all but one; else give them '
-                'one family, so that they are held out together.')
+                f'{first_names(models)} have the same losses but several '
+                'families. If they are one model, remove all but one; else '
+                'give them one family, so that they are held out together.')
     return lines
 
 

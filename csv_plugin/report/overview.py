@@ -18,8 +18,9 @@ Column = list[str]
 
 
 def overview(board: Leaderboard, width: int) -> tuple[str, str]:
-    """Return a table of at most `width` columns, and what it leaves out.
+    """Return a table for a screen of `width` places, and what it leaves out.
 
+    The table of a single model has a few columns, whatever the width.
     Predictions are those of the first method, in percent. The second text is
     empty if nothing is left out.
     """
@@ -47,9 +48,11 @@ def _rows_of_one_model(board: Leaderboard) -> list[list[str]]:
     kept = [*range(len(header))]
     if not board.predictions.has_observed():
         kept.remove(header.index(OBSERVED))
-    marks = [row[3] for row in rows]
+    # The column of marks has no name.
+    of_marks = header.index('')
+    marks = [row[of_marks] for row in rows]
     if not any(marks):
-        kept.remove(3)
+        kept.remove(of_marks)
     shown = []
     for row in [header, *rows]:
         shown.append([row[k] for k in kept])
@@ -60,7 +63,7 @@ def _mean_rows(board: Leaderboard) -> list[list[str]]:
     """The row of the mean; none for a single benchmark."""
     overall = board.overall
     view = overall.views.get(board.predictions.methods[0])
-    if len(overall.benchmarks) < 2 or view is None:
+    if not overall.has_means or view is None:
         return []
     name = f'mean of {len(overall.benchmarks)}'
     [observed] = percents(overall.observed)
@@ -113,6 +116,7 @@ def _table_of_models(board: Leaderboard, width: int) -> tuple[str, str]:
 
 
 def _text(columns: Sequence[Column], width: int) -> str:
+    """Columns as text."""
     rows = list(zip(*columns))
     return text_table(rows, width)
 
@@ -124,7 +128,7 @@ def _mean_columns(board: Leaderboard, order: Sequence[int]) -> list[Column]:
     """
     overall = board.overall
     method = board.predictions.methods[0]
-    if len(overall.benchmarks) < 2 or method not in overall.methods:
+    if not overall.has_means or method not in overall.methods:
         return []
     columns = []
     if not np.isnan(overall.observed).all():

@@ -5,9 +5,9 @@ from typing import Any, Optional
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.metric_names import no_accuracy
+from csv_plugin.core.metric_names import why_no_accuracy
 from csv_plugin.core.predicting import (ColumnsByLabel, Predictors,
-                                        predictable_benchmarks)
+                                        fitted_benchmarks)
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath
@@ -43,15 +43,17 @@ def run_leaderboard(
         have the names of the newest summary of the run.
 
     Raises:
-        InputError: The folder is no run.
+        InputError: The folder is not that of a run.
     """
-    benchmarks = predictable_benchmarks(predictors)
+    benchmarks = fitted_benchmarks(predictors)
+    # The other metrics are those of benchmarks without an accuracy.
     observed, other_metrics = read_run_accuracies(work_dir, benchmarks)
     path = newest_summary(work_dir, LEADERBOARD)
-    summary = read_json(path, '') if path else {}
-    # A summary may call models otherwise than their folders.
-    names = summary.get('folders', {})
-    folders = {model: names.get(model, model) for model in observed}
+    leaderboard = read_json(path, '') if path else {}
+    # OpenCompass' summary of accuracies may call models otherwise than their
+    # folders; an earlier leaderboard tells.
+    folder_of = leaderboard.get('folders', {})
+    folders = {model: folder_of.get(model, model) for model in observed}
     named = set(folders.values())
     for model in run_models(work_dir):
         if model not in named:
@@ -63,22 +65,25 @@ def run_leaderboard(
             if accuracy is None:
                 reason = 'no score in the run'
                 if benchmark in other_metrics:
-                    reason = no_accuracy(other_metrics[benchmark])
+                    reason = why_no_accuracy(other_metrics[benchmark])
                 scores[model, benchmark] = Missing(reason)
             else:
                 scores[model, benchmark] = accuracy
     items = {}
-    for model, benchmark, n_items in summary.get('items', ()):
+    for model, benchmark, n_items in leaderboard.get('items', ()):
         items[model, benchmark] = n_items
     if known is None:
-        known = _known(summary)
+        known = _known(leaderboard)
     return predict_run(work_dir, folders, predictors, files, scores, progress,
                        known, items, families)
 
 
-def _known(summary: Mapping[str, Any]) -> Optional[AccuracyTable]:
-    """Accuracies that predictions of a leaderboard are conditioned on."""
-    rows = summary.get('known', {})
+def _known(leaderboard: Mapping[str, Any]) -> Optional[AccuracyTable]:
+    """Accuracies that predictions of a leaderboard are conditioned on.
+
+    The file has them in percent.
+    """
+    rows = leaderboard.get('known', {})
     names = [*dict.fromkeys(name for row in rows.values() for name in row)]
     if not names:
         return None

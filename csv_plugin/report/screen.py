@@ -17,7 +17,7 @@ def full_width(wide: bool) -> float:
 
 
 def terminal_width() -> int:
-    """Return the columns of the terminal, 80 if it is none."""
+    """Return the columns of the terminal, 80 without a terminal."""
     return shutil.get_terminal_size((80, 24)).columns
 
 
@@ -43,7 +43,10 @@ def markdown_list(notes: Iterable[str]) -> list[str]:
 
 
 def next_line(*command: FilePath) -> str:
-    """Return the command to type next, in which a `Path` may be relative."""
+    """Return the command to type next.
+
+    A `Path` inside the working folder is shown relative to it.
+    """
     words = []
     for word in command:
         is_path = isinstance(word, Path)

@@ -16,8 +16,7 @@ from csv_plugin.core.text_tables import text_table, wrapped
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import ModelInfo, write_csv
 from csv_plugin.report.leaderboards import Leaderboard
-from csv_plugin.report.notes import (learning_notes, outlier_notes,
-                                     outside_notes)
+from csv_plugin.report.notes import far_notes, learning_notes, outlier_notes
 from csv_plugin.report.screen import markdown_list, markdown_table
 
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
@@ -45,7 +44,7 @@ _UNITS = ('MSE in 1e-3, MAE and width of intervals in points; ({any}): all '
           'intervals reach from chance, or below, to 100 %; means of MSE are '
           'geometric.')
 
-#: Methods of a study, as rows and columns are called after them.
+#: Meaning of the names of methods in rows and columns.
 _METHODS = {
     'salience': 'the method, which learns how much each loss counts',
     'mean-loss': 'the baseline, the mean loss with a learned floor',
@@ -55,7 +54,7 @@ _METHODS = {
 ErrorsByBenchmark = Mapping[str, BenchmarkErrors]
 
 #: Columns of tables of fits, see `fit_cells`, and their legend.
-FIT_HEADER = 'error', 'expected error'
+FIT_HEADER = 'RMS error', 'expected error'
 FIT_LEGEND = (
     'Errors are in points and of the training models, each predicted from '
     'models of other families: the root mean square over the models, and the '
@@ -110,6 +109,7 @@ def fit_cells(part: BenchmarkFit) -> list[str]:
 
 
 def _of_method(study: Study) -> Predictions:
+    """Predictions of the method under study alone."""
     return study.predictions.select(methods=[study.predictions.methods[0]])
 
 
@@ -143,7 +143,8 @@ def short_table(study: Study) -> str:
     """Error, its ratio to the mean loss and coverage, for the terminal.
 
     The rows are the benchmarks by the method, and then the means over the main
-    ones by each method.
+    ones by each method. A ratio of means is that of the mean errors. The study
+    has the baseline 'mean-loss'.
     """
     by_method = _errors_by_method(study)
     baseline = by_method[MEAN_LOSS]
@@ -169,27 +170,36 @@ def _errors_by_method(study: Study) -> dict[str, ErrorsByBenchmark]:
 
 def _short_cells(errors: ErrorsByBenchmark, baseline: ErrorsByBenchmark,
                  names: Sequence[str]) -> list[str]:
-    """Three cells; '-' where an error on a benchmark is missing."""
+    """Mean error, its ratio to the baseline's, and mean coverage.
+
+    An error or a ratio is '-' where an error on one of the benchmarks is
+    missing.
+    """
     if not names:
         return ['-'] * 3
-    error, by_mean_loss = 0.0, 0.0
+    total, total_of_baseline = 0.0, 0.0
     coverages = []
     for name in names:
-        error += errors[name].mae
-        by_mean_loss += baseline[name].mae
+        total += errors[name].mae
+        total_of_baseline += baseline[name].mae
         coverages.append(errors[name].coverage)
-    ratio = error / by_mean_loss if by_mean_loss else math.nan
+    ratio = total / total_of_baseline if total_of_baseline else math.nan
+    error = total / len(names)
     return [
-        number(percent(error / len(names))),
+        number(percent(error)),
         number(ratio, '.2f'),
         _of_intervals(_mean(coverages), error, '.0%')
     ]
 
 
 def _of_intervals(value: float, error: float, digits: str) -> str:
-    """A measure of intervals; `ANY` if there are errors, but no measure."""
-    says_nothing = math.isnan(value) and not math.isnan(error)
-    return f'({ANY})' if says_nothing else number(value, digits)
+    """A measure of intervals as a cell; '-' where nothing was predicted.
+
+    With an error, accuracies were predicted. If the measure is NaN all the
+    same, all intervals are uninformative, and the cell is `ANY`.
+    """
+    is_uninformative = math.isnan(value) and not math.isnan(error)
+    return f'({ANY})' if is_uninformative else number(value, digits)
 
 
 def expected_line(study: Study) -> str:
@@ -227,7 +237,11 @@ def _mean_mse(errors: ErrorsByBenchmark, names: Sequence[str]) -> float:
 
 
 def _wide_cells(errors: Sequence[BenchmarkErrors]) -> list[str]:
-    """Means of MAE, rank correlation, coverage and width over benchmarks."""
+    """Means of MAE, rank correlation, coverage and width over benchmarks.
+
+    Where all intervals are uninformative, the coverage is NaN, and neither it
+    nor the width counts.
+    """
     sizes, correlations, coverages, widths = [], [], [], []
     for part in errors:
         sizes.append(part.mae)
@@ -265,7 +279,7 @@ def summary(study: Study, title: str, wide: bool = False) -> str:
         wrapped(outlier_notes(study.predictor)), table,
         wrapped([legend, '; '.join(methods) + '.']),
         wrapped([expected_line(study)]),
-        wrapped(outside_notes(_of_method(study))),
+        wrapped(far_notes(_of_method(study))),
         wrapped(learning_notes(study.predictor))
     ]
     return '\n\n'.join(filter(None, parts))
@@ -284,9 +298,10 @@ def write_report(path: FilePath,
     n_main = len(judged_benchmarks(study))
     legend = _LEGEND.format(
         level=study.predictions.level, n_main=n_main, any=ANY)
-    notes = [*outside_notes(_of_method(study))]
-    for note in (*remarks, *learning_notes(study.predictor, verbose=True)):
-        notes.append(f'{note}.')
+    notes = [
+        *far_notes(_of_method(study)), *remarks,
+        *learning_notes(study.predictor, verbose=True)
+    ]
     fits = [['benchmark', *FIT_HEADER]]
     for part in study.predictor.benchmarks:
         fits.append([part.benchmark, *fit_cells(part)])

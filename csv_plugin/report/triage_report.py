@@ -28,9 +28,8 @@ def _legend(triage: Triage) -> Iterator[str]:
     if triage.is_ranked:
         level = triage.predictions.level
         yield (f'rank, best: the ranks that are possible ({level:.0%}), and '
-               'the probability to end best, by the mean, among runs of the '
-               'same budget, a smaller one, or one of up to '
-               f'{LONGER} times the budget.')
+               'the probability to end best, by the mean, among runs whose '
+               f'budget is at most {LONGER} times its own.')
     if STOP in triage.verdicts:
         yield (f'{STOP}: the run ends within {100 * MARGIN:g} point of the '
                f'best one with a probability below {LEAST_PROBABILITY:.0%}.')

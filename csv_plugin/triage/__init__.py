@@ -1,1 +1,1 @@
-"""Forecasts where pretraining runs will end, from losses of checkpoints."""
+"""Forecasts of where runs, and sizes not trained yet, will end."""

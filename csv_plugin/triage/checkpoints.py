@@ -19,8 +19,9 @@ _REMEDY = 'Give run, step and tokens of each in a table (--checkpoints).'
 class Checkpoint:
     """Place of a checkpoint in its pretraining run.
 
-    Name of the run, steps, training tokens, and the budget (tokens at the end
-    of the run); tokens and budget are NaN where unknown.
+    Name of the run, steps, training tokens, and the budget: the tokens at the
+    end of the run, or the steps where no tokens are known. Tokens and budget
+    are NaN where unknown.
     """
     run: str
     step: float
@@ -65,22 +66,26 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
 
 def _from_the_start(checkpoints: Mapping[str, Checkpoint],
                     stages: Mapping[str, float]) -> dict[str, Checkpoint]:
-    """Count steps and tokens since the start of the training, not of a stage.
+    """Count steps and tokens from the start of the training, not of a stage.
+
+    A stage begins at the last checkpoint of the earlier stages of the run. Its
+    tokens are NaN if those of an earlier checkpoint are.
     """
     found = dict(checkpoints)
+    # Earlier stages come first, so that what is found for them counts from the
+    # start of the training already.
     for model in sorted(checkpoints, key=stages.__getitem__):
         point = checkpoints[model]
-        # Checkpoints of the earlier stages of this run.
-        steps, tokens = [], []
+        steps, tokens = [0.0], [0.0]
         for name, other in checkpoints.items():
             if other.run == point.run and stages[name] < stages[model]:
                 steps.append(found[name].step)
                 tokens.append(found[name].tokens)
-        if steps:
-            found[model] = replace(
-                point,
-                step=point.step + max(steps),
-                tokens=point.tokens + max(tokens))
+        # `np.max` of numbers and NaN is NaN, `max` may be a number.
+        found[model] = replace(
+            point,
+            step=point.step + max(steps),
+            tokens=point.tokens + float(np.max(tokens)))
     return found
 
 
@@ -99,7 +104,8 @@ def describe_checkpoints(
             of tokens.
     """
     checkpoints: dict[str, Checkpoint] = {}
-    names: dict[tuple[str, str], str] = {}
+    # By run and count, such as "step 1000".
+    model_at: dict[tuple[str, str], str] = {}
     for model in models:
         if table is not None and model in table:
             checkpoint = table[model]
@@ -110,7 +116,7 @@ def describe_checkpoints(
         if checkpoint.tokens > 0:
             counts.append(f'tokens {checkpoint.tokens:.15g}')
         for count in counts:
-            first = names.setdefault((checkpoint.run, count), model)
+            first = model_at.setdefault((checkpoint.run, count), model)
             if first != model:
                 raise InputError(
                     f'run {checkpoint.run!r}, {count}', 'one model',
@@ -155,7 +161,7 @@ def last_checkpoints(
     """Return the last checkpoint of each run, and models of no run.
 
     Checkpoints are described as in `describe_checkpoints`. A model whose name
-    begins like those of a run has to be one of them.
+    begins like those of a run has to tell its step, or is refused.
     """
     of_runs, others = [], []
     for model in models:
@@ -174,12 +180,13 @@ def last_checkpoints(
             _from_name(model)
     last = []
     for of_run in runs.values():
-        done = _progress([known[model] for model in of_run])
+        done = _amounts_done([known[model] for model in of_run])
         last.append(of_run[int(np.argmax(done))])
     return (*last, *others)
 
 
 def _tells_step(model: str) -> bool:
+    """True for a name such as run@1000."""
     run, _, name = model.rpartition('@')
     return bool(run) and read_revision(name) is not None
 
@@ -198,7 +205,7 @@ def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
     return 'steps' if without else 'tokens'
 
 
-def _progress(checkpoints: Sequence[Checkpoint]) -> NDArray[np.float64]:
+def _amounts_done(checkpoints: Sequence[Checkpoint]) -> NDArray[np.float64]:
     """Tokens of n checkpoints or, where they are not known, steps, `(n,)`."""
     measure = choose_measure(checkpoints)
     done = []
@@ -231,7 +238,7 @@ def rows_by_run(
     Runs are sorted by name, their checkpoints by tokens, `(n,)` each.
     Checkpoints at 0 tokens are left out. Errors as in `choose_measure`.
     """
-    done = _progress(checkpoints)
+    done = _amounts_done(checkpoints)
     rows: dict[str, list[int]] = {}
     for row in np.argsort(done).tolist():
         if done[row] > 0:

@@ -1,12 +1,12 @@
 """Forecasts of the losses of pretraining runs, from earlier runs.
 
-A state is the level and the logarithms of the losses of a run. The forecast
-adds a gain to the state at the last checkpoint. The gain is predicted by ridge
-regression on that state. It is fitted to the differences between the states of
-earlier runs at their ends and their states at the same share of the budget: so
-runs whose losses are alike gain alike, and better runs may gain more, or catch
-up. The penalty is the one with the smallest error of the level when each
-family of earlier runs is forecast from the others.
+A state is the mean exponent of a run and the logarithms of its losses. The
+forecast adds a gain to the state at the last checkpoint. The gain is predicted
+by ridge regression on that state. It is fitted to the differences between the
+states of earlier runs at their ends and their states at the same share of the
+budget: so runs whose losses are alike gain alike, and better runs may gain
+more, or catch up. The penalty is the one with the smallest error of the mean
+exponent when each family of earlier runs is forecast from the others.
 
 The same errors say how far forecasts are off. If a run is forecast to end
 better than every earlier run, its errors are multiplied by a factor, which is
@@ -41,12 +41,12 @@ class GainLaw:
     Args:
         runs (Sequence[str]): Names of the runs.
         families (Sequence[str]): Their families.
-        now (NDArray): States at the share, the level first, then logarithms of
-            K losses, `(n, 1 + K)`.
+        now (NDArray): States at the share, the mean exponent first, then
+            logarithms of K losses, `(n, 1 + K)`.
         end (NDArray): States at the end, `(n, 1 + K)`.
 
     Attributes:
-        cross_validated: States at the end, each forecast from the runs of
+        left_out: States at the end, each forecast from the runs of
             other families, `(n, 1 + K)`.
     """
 
@@ -69,7 +69,7 @@ class GainLaw:
             if cost < least_cost:
                 least_cost = cost
                 self._dual = inverse @ gains
-                self.cross_validated = end - errors
+                self.left_out = end - errors
 
     def forecast(self, states: NDArray) -> NDArray[np.float64]:
         """Return states at the end from those at the share, `(m, 1 + K)`."""
@@ -80,9 +80,9 @@ class GainLaw:
     def growth(self) -> float:
         """Factor of the errors of a run that ends better than all others.
 
-        This is the root mean square error of the level when the best earlier
-        runs are forecast from the worst, over the usual one; at least 1. Each
-        run counts as a family here, since few are left.
+        This is the root mean square error of the mean exponent when the best
+        earlier runs are forecast from the worst, over the usual one; at least
+        1. Each run counts as a family here, since few are left.
         """
         errors = []
         for worse, better in worse_and_better(self.end[:, 0]):
@@ -91,7 +91,7 @@ class GainLaw:
             forecast = law.forecast(self.now[better])
             errors.append((self.end[better] - forecast)[:, 0])
         square = np.mean(np.concatenate(errors)**2)
-        usual = np.mean((self.end - self.cross_validated)[:, 0]**2)
+        usual = np.mean((self.end - self.left_out)[:, 0]**2)
         return max(1.0, math.sqrt(square / max(usual, LEAST_SQUARE)))
 
     def _covariances(self, states: NDArray) -> NDArray[np.float64]:
@@ -106,16 +106,16 @@ class GainLaw:
 
 
 def _inverse_squares(deviations: NDArray) -> NDArray[np.float64]:
-    """One over the mean square of the level and of all losses, `(1 + K,)`.
+    """One over the mean square of the mean exponent and of all losses.
 
-    So the level has the same weight as all K losses together. `deviations` are
-    `(n, 1 + K)`.
+    So the mean exponent has the same weight as all K losses together. Takes
+    deviations `(n, 1 + K)`, returns `(1 + K,)`.
     """
     squares = (deviations**2).mean(axis=0)
     n_losses = len(squares) - 1
-    of_level = max(squares[0], LEAST_SQUARE)
+    of_exponent = max(squares[0], LEAST_SQUARE)
     of_losses = max(squares[1:].sum(), LEAST_SQUARE)
-    return np.append(1 / of_level, np.full(n_losses, 1 / of_losses))
+    return np.append(1 / of_exponent, np.full(n_losses, 1 / of_losses))
 
 
 def _left_out_errors(inverse: NDArray, gains: NDArray,
@@ -199,10 +199,10 @@ class EarlierRuns:
         if law is None:
             return None
         [state] = law.forecast(run.states[-1:])
-        level, logs = state[0], state[1:]
-        is_best = level > law.end[:, 0].max()
+        exponent, logs = state[0], state[1:]
+        is_best = exponent > law.end[:, 0].max()
         growth = law.growth if is_best else 1.0
-        errors = growth * (law.end - law.cross_validated)[:, 1:]
+        errors = growth * (law.end - law.left_out)[:, 1:]
         # Growth multiplies variances by growth^2. What it adds, a share of
         # 1 - growth^-2, counts as common to all runs, whose order it leaves.
         return LossForecast(logs, errors, common=1 - growth**-2)

@@ -1,11 +1,11 @@
-"""Losses that lie ahead, and what accuracies are off by because of them.
+"""Losses that lie ahead, and the errors of accuracies that follow.
 
 A forecast is a logarithm of the loss on every unit, and errors of forecasts of
 the same kind whose end is known. An error is a vector over all units. Each
 error is added to the logarithms that are forecast, and the exponents of Eq. 2
 are predicted at these possible losses. The mean square of the changes of
-exponents becomes a further covariance of the joint distribution, whose tails
-hold for the sum of both errors.
+exponents becomes a further covariance of the joint distribution. The factor of
+Student's t, which stretches its tails, then applies to the sum of both errors.
 """
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -83,17 +83,17 @@ def _exponents(predictor: Predictor, table: FeatureTable,
 def log_losses(predictor: Predictor, losses: NDArray) -> NDArray[np.float64]:
     """Return logarithms of losses `(M, K)`, as the predictor sees losses.
 
-    Losses below the least share of the typical loss that the predictor tells
-    apart count as this share. Of single tokens, whose losses may be almost 0,
-    it is the logarithm of the loss plus the `knee` of the predictor.
+    A loss below `settings.least` times the median of the training models on
+    this unit counts as that. Columns of single tokens, whose losses may be
+    almost 0, give log(loss + `settings.knee`) instead.
     """
     settings = predictor.model.settings
-    tokens = predictor.fit.units.tokens
+    is_token = predictor.fit.units.tokens
     # Smallest loss of which there is a logarithm.
     tiny = 1e-150
     least = settings.least * np.median(predictor.fit.losses, axis=0)
     logs = np.log(np.maximum(losses, np.maximum(least, tiny)))
-    logs[:, tokens] = np.log(losses[:, tokens] + settings.knee)
+    logs[:, is_token] = np.log(losses[:, is_token] + settings.knee)
     return logs
 
 
@@ -103,9 +103,9 @@ def losses_of(predictor: Predictor, logs: NDArray) -> NDArray[np.float64]:
     Losses that `log_losses` raised to the least one stay there.
     """
     settings = predictor.model.settings
-    tokens = predictor.fit.units.tokens
+    is_token = predictor.fit.units.tokens
     losses = np.exp(logs)
-    losses[:, tokens] = np.maximum(losses[:, tokens] - settings.knee, 0)
+    losses[:, is_token] = np.maximum(losses[:, is_token] - settings.knee, 0)
     return losses
 
 

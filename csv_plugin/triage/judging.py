@@ -8,6 +8,7 @@ from typing import NamedTuple, Optional
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable, places
+from csv_plugin.core.comparison import MEAN
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictions import MARKS
@@ -21,7 +22,7 @@ from csv_plugin.triage.future_losses import (LEVEL, LossForecast, log_losses,
 from csv_plugin.triage.notes import (first_reason, notes_on_backtests,
                                      notes_on_result, notes_on_runs,
                                      notes_on_sizes)
-from csv_plugin.triage.result import OVERALL, End, Triage
+from csv_plugin.triage.result import End, Triage
 from csv_plugin.triage.runs import Run, runs_of
 from csv_plugin.triage.sizes import forecast_sizes
 
@@ -56,7 +57,7 @@ def judge_runs(predictor: Predictor,
             the tokens of only some checkpoints are known; a run is in the
             history, too; a run has a checkpoint beyond its budget, or two
             budgets; an earlier run ends before its budget; a benchmark is
-            called `OVERALL`; or as in `Predictor.features`.
+            called 'mean'; or as in `Predictor.features`.
     """
     features = predictor.features(losses)
     chosen = describe_checkpoints(features.models, checkpoints)
@@ -64,6 +65,8 @@ def judge_runs(predictor: Predictor,
     if history:
         earlier = predictor.features(history)
         past = describe_checkpoints(earlier.models, checkpoints)
+        # `judge` checks this too, but tables with a model in common cannot be
+        # concatenated.
         _check_apart(chosen, past)
         features = FeatureTable.concatenate([features, earlier])
     return judge(predictor, features, chosen, past, budget, known=known)
@@ -80,18 +83,21 @@ def judge(
 ) -> Triage:  # yapf: disable
     """Judge runs by the features of their checkpoints, as `judge_runs` does.
 
-    Checkpoints at 0 tokens or without features are left out. `refused` has the
-    reason why a dump could not be used, by checkpoint. Each becomes a note.
+    Checkpoints at 0 tokens or without features are left out. `budget` is NaN
+    if unknown. `refused` has the reason why a dump could not be used, by
+    checkpoint. Each becomes a note.
     """
     _check_apart(checkpoints, history)
     chosen = _with_features(checkpoints, features)
     past = _with_features(history, features)
     earlier = EarlierRuns(
-        runs_of(predictor, features, past), _families(predictor, past))
+        runs_of(predictor, features, past, are_finished=True),
+        _families(predictor, past))
+    usual_budget = budget
     if math.isnan(budget) and earlier.runs:
-        _check_measures(chosen, past)
-        budget = float(np.median([run.budget for run in earlier.runs]))
-    runs = runs_of(predictor, features, chosen, budget)
+        _check_units(chosen, past)
+        usual_budget = float(np.median([run.budget for run in earlier.runs]))
+    runs = runs_of(predictor, features, chosen, usual_budget)
     if not runs:
         raise InputError('checkpoints', 'one or more that can be used',
                          first_reason(refused, 'none beyond 0 tokens'),
@@ -169,18 +175,22 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
             ends: Sequence[_Ahead], measure: str, notes: Sequence[str],
             known: Optional[AccuracyTable]) -> Triage:
     """Predict checkpoints and ends together, so that errors are correlated.
+
+    All are models of one table, and each run is a family in it. The end of a
+    finished run is its last checkpoint. Any other end is a further model,
+    whose losses are forecast.
     """
-    if OVERALL in predictor.names:
+    if MEAN in predictor.names:
         raise InputError(
             'predictor', 'benchmarks with other names than that of the mean '
-            'over them', repr(OVERALL), 'Fit it with another name.')
+            'over them', repr(MEAN), 'Fit it with another name.')
     # Checkpoints and the end of a run share errors, as models of a family do.
     families: dict[str, str] = {}
     for run in runs:
         families.update(dict.fromkeys(run.checkpoints, run.name))
     checkpoints = list(families)
     tables = [features.select(tuple(checkpoints))]
-    # The row of the table that each end is, and its forecast.
+    # The model of the table that each end is, and the forecast of its losses.
     rows: list[str] = []
     forecasts_of_losses: list[Optional[LossForecast]] = []
     for end, last, losses in ends:
@@ -223,11 +233,12 @@ def _check_apart(chosen: Mapping[str, Checkpoint],
                              'Leave it out of the history.')
 
 
-def _check_measures(chosen: Mapping[str, Checkpoint],
-                    past: Mapping[str, Checkpoint]) -> None:
-    """Refuse runs that need the budget of earlier runs in another unit.
+def _check_units(chosen: Mapping[str, Checkpoint],
+                 past: Mapping[str, Checkpoint]) -> None:
+    """Refuse a run without a budget if the earlier runs count in another unit.
 
-    One kind of runs counts training tokens then, the other steps.
+    The units are tokens and steps. A run without a budget gets that of the
+    earlier runs.
     """
     measure = choose_measure([*chosen.values()])
     measure_before = measure
@@ -238,6 +249,6 @@ def _check_measures(chosen: Mapping[str, Checkpoint],
         if point.run not in budgets and measure != measure_before:
             raise InputError(
                 f'run {point.run!r}',
-                f'its {measure_before}, as of earlier runs', f'only {measure}',
+                f'its {measure_before}, as of earlier runs', f'its {measure}',
                 'Give the end of the run (--budget), or tokens of all '
                 'checkpoints in a table (--checkpoints).')

@@ -33,7 +33,7 @@ def notes_on_runs(measure: str, runs: Sequence[Run],
         if point.run not in with_checkpoint:
             without.add(point.run)
     if without:
-        note = 'nothing is forecast: there is no checkpoint yet.'
+        note = 'nothing is forecast, as there is no checkpoint yet.'
         named[note] = sorted(without)
     for note, names in named.items():
         yield f'{", ".join(names)}: {note}'
@@ -49,7 +49,7 @@ def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
                    'wrong upload.')
     share = float(run.shares[-1])
     if math.isnan(share):
-        yield ('nothing is forecast: the end of training is unknown. Give '
+        yield ('nothing is forecast, as the end of training is unknown. Give '
                'finished runs by --history.')
         return
     if run.finished:
@@ -58,12 +58,13 @@ def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
     early = earlier.covering(share)
     late = [past.name for past in earlier.runs if past not in early]
     if late:
-        yield (f'{when}the losses of {", ".join(late)} do not count: no '
+        yield (f'{when}the losses of {", ".join(late)} do not count, as no '
                'checkpoint is as early.')
     if len(early) < LEAST_RUNS:
-        yield (f'{when}nothing is forecast: fewer than {LEAST_RUNS} earlier '
-               'runs have a checkpoint as early. Give finished runs by '
-               '--history.')
+        yield (
+            f'{when}nothing is forecast, as fewer than {LEAST_RUNS} earlier '
+            'runs have a checkpoint as early. Give finished runs by '
+            '--history.')
 
 
 def notes_on_backtests(predictor: Predictor, features: FeatureTable,
@@ -98,7 +99,7 @@ def backtest_errors(predictor: Predictor, features: FeatureTable,
     accuracies predicted at the ends of the runs.
     """
     accuracies = []
-    for states in (law.end, law.cross_validated, law.now):
+    for states in (law.end, law.left_out, law.now):
         losses = losses_of(predictor, states[:, 1:])
         table = FeatureTable(law.runs, features.columns, losses)
         accuracies.append(predictor.joint(table).accuracies)
@@ -116,8 +117,9 @@ def notes_on_sizes(models: Mapping[str, ModelInfo],
         log_compute([*targets.values()]).max() -
         log_compute([*models.values()]).max())
     if times > FAR:
-        notes.append(f'This is {times:.0f} times the compute of the largest '
-                     f'model. Few forecasts beyond {FAR} times were checked.')
+        notes.append(
+            f'The largest target has {times:.0f} times the compute of the '
+            f'largest model. Few forecasts beyond {FAR} times were checked.')
     return notes
 
 
@@ -125,13 +127,13 @@ def notes_on_result(found: Predictions, forecasts: Predictions,
                     known: Optional[AccuracyTable]) -> Iterator[str]:
     """Yield notes on known accuracies, and on what means leave out."""
     if known is not None:
-        used = known.spread(found.models, found.benchmarks)
+        used = known.reindexed(found.models, found.benchmarks)
         if np.isnan(used.values).all():
             yield ('None of the known accuracies was used: they belong to '
                    'other checkpoints or other benchmarks.')
     if forecasts.not_yet:
         yield (f'{", ".join(forecasts.not_yet)}: {NOT_YET} Means and ranks '
-               'leave it out.')
+               'leave out what is not predictable yet.')
 
 
 def first_reason(refused: Mapping[str, str], default: str) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.comparing import MARGIN
+from csv_plugin.core.comparison import MEAN
 from csv_plugin.core.formatting import (counted, number, possible_ranks,
                                         predicted_cell)
 from csv_plugin.core.joint import Joint
@@ -15,12 +16,11 @@ from csv_plugin.core.predictions import MARKS, Predictions
 from csv_plugin.core.text_tables import text_table, wrapped
 from csv_plugin.triage.runs import Run
 
-#: Name of the row with the mean over the benchmarks.
-OVERALL = 'mean'
 #: The verdict is 'stop' if the probability that a run ends within `MARGIN` of
 #: the best is smaller than this.
 LEAST_PROBABILITY = 0.05
-#: Runs up to this many times as long count as runs of one budget.
+#: The rivals of a run are all shorter ones, and those of up to this many times
+#: its budget.
 LONGER = 1.05
 #: Verdicts about a run, and about a size.
 GO_ON, STOP, FINISHED, NOT_BEGUN = 'go on', 'stop', 'finished', 'not begun'
@@ -64,7 +64,7 @@ class Triage:
         means: Means over the main benchmarks that are predictable, and the
             lower and upper ends of their intervals, fractions, `(3, E)`; NaN
             without such a benchmark.
-        orders: By benchmark and `OVERALL`, ranks of the ends, each among those
+        orders: By benchmark and 'mean', ranks of the ends, each among those
             of at most `LONGER` times its budget. NaN on benchmarks that are
             not predictable yet, and for an end without rivals.
         verdicts: What to do with each run, by its mean, `E` words.
@@ -100,7 +100,7 @@ class Triage:
         best_first = np.argsort(-means[0], kind='stable')
         ends = [ends[row] for row in best_first]
         joint = joint.take(best_first)
-        # Of draws, ends and benchmarks.
+        # Axes: draws, ends, benchmarks; without any end, one empty draw.
         draws = np.zeros((1, 0, len(names)))
         if ends:
             draws = joint.draws()
@@ -109,7 +109,7 @@ class Triage:
             is_unknown = name in forecasts.not_yet
             by_name[name] = None if is_unknown else draws[:, :, b]
         of_means = draws[:, :, in_mean].mean(axis=2) if in_mean else None
-        by_name[OVERALL] = of_means
+        by_name[MEAN] = of_means
         budgets = np.array([end.budget for end in ends])
         orders = {}
         for name, drawn in by_name.items():
@@ -160,7 +160,7 @@ class Triage:
     @property
     def is_ranked(self) -> bool:
         """True if at least one of the ends has a rank by the mean."""
-        return bool(np.isfinite(self.orders[OVERALL].first).any())
+        return bool(np.isfinite(self.orders[MEAN].first).any())
 
     # ---- rows to read
 
@@ -204,13 +204,13 @@ class Triage:
 
         Ranks and verdicts are left out where there is nothing to rank.
         """
-        header = ['run', 'from', OVERALL]
+        header = ['run', 'from', MEAN]
         if self.is_ranked:
             header += ['rank', 'best', 'verdict']
         rows = [[*header, *self.benchmarks]]
         cells = _cells_by_model(self.forecasts)
         chance = self._chance_of_mean()
-        order = self.orders[OVERALL]
+        order = self.orders[MEAN]
         for e, end in enumerate(self.ends):
             value, low, high = self.means[:, e].tolist()
             mean = predicted_cell(value, low, high, chance)
@@ -266,7 +266,7 @@ class Triage:
             numbers[record['model'], record['benchmark']] = record
         for e, end in enumerate(self.ends):
             value, low, high = self.means[:, e]
-            numbers[end.name, OVERALL] = {
+            numbers[end.name, MEAN] = {
                 'predicted': _or_none(value),
                 'low': _or_none(low),
                 'high': _or_none(high)
@@ -321,11 +321,14 @@ def _ranked(draws: Optional[NDArray], budgets: NDArray, level: float) -> Order:
         return found
     for budget in np.unique(budgets):
         rivals = _rivals(budgets, budget)
-        among_rivals = order_of(draws[:, rivals], level)
-        # Shorter rivals have ranks of their own, among fewer ends.
-        has_budget = budgets[rivals] == budget
-        for values, rival_values in zip(found, among_rivals):
-            values[rivals[has_budget]] = rival_values[has_budget]
+        order = order_of(draws[:, rivals], level)
+        # Ends of this budget are ranked now. Their shorter rivals have other
+        # ranks, among fewer ends.
+        is_ranked = budgets[rivals] == budget
+        rows = rivals[is_ranked]
+        found.first[rows] = order.first[is_ranked]
+        found.last[rows] = order.last[is_ranked]
+        found.best[rows] = order.best[is_ranked]
     return found
 
 
@@ -346,8 +349,9 @@ def _verdicts(ends: Sequence[End], budgets: NDArray,
         elif draws is None:
             verdicts.append(GO_ON)
         else:
-            best = draws[:, _rivals(budgets, end.budget)].max(axis=1)
-            is_near = draws[:, e] >= best - MARGIN
+            rivals = _rivals(budgets, end.budget)
+            highest = draws[:, rivals].max(axis=1)
+            is_near = draws[:, e] >= highest - MARGIN
             is_hopeless = is_near.mean() < LEAST_PROBABILITY
             verdicts.append(STOP if is_hopeless else GO_ON)
     return tuple(verdicts)
@@ -373,8 +377,10 @@ def _cells_by_model(predictions: Predictions) -> dict[str, tuple[str, ...]]:
 
 
 def _percent(fraction: float) -> str:
+    """A fraction as a cell in whole percent; '-' for NaN."""
     return number(fraction, '.0%')
 
 
 def _or_none(value: float, kind: type = float) -> Any:
+    """A number of Python; None for NaN."""
     return None if np.isnan(value) else kind(value)

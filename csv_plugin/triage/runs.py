@@ -1,7 +1,7 @@
 """Pretraining runs: what is known of each at its checkpoints."""
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,10 @@ class Run:
     """One pretraining run at n checkpoints, the earliest first.
 
     `tokens`, `(n,)`, are training tokens, or steps where no tokens are known.
-    `budget` is their number at the end, NaN if unknown. `states`, `(n, 1 +
-    K)`, are levels of the checkpoints, and logarithms of their losses as in
-    `future_losses.log_losses`. A level is the mean over benchmarks of the
-    exponents that the predictor expects; a higher level is better.
+    `budget` is their number at the end, NaN if unknown. A state is the mean
+    exponent of a checkpoint, and then the logarithms of its K losses as in
+    `future_losses.log_losses`; `states` are `(n, 1 + K)`. The mean exponent is
+    that over all benchmarks, as the predictor expects it; higher is better.
     `mean_loss`, `(n,)`, shows which checkpoints have identical losses.
 
     Raises:
@@ -89,25 +89,27 @@ class Run:
 def runs_of(predictor: Predictor,
             features: FeatureTable,
             checkpoints: Mapping[str, Checkpoint],
-            budget: Optional[float] = None) -> list[Run]:
+            budget: float = math.nan,
+            are_finished: bool = False) -> list[Run]:
     """Return the runs of some checkpoints, sorted by name.
 
     Features contain the checkpoints. Runs without a budget of their own get
-    the given one. If it is None, they end at their last checkpoints.
-    Checkpoints at 0 tokens are left out.
+    the given one, NaN if it is unknown; if they `are_finished`, they end at
+    their last checkpoints. Checkpoints at 0 tokens are left out.
 
     Raises:
         InputError: As in `Run`, `choose_measure` and `known_budgets`.
     """
     names = tuple(checkpoints)
     table = features.select(names)
-    levels = predictor.joint(table).mean.mean(axis=1)
-    states = np.column_stack([levels, log_losses(predictor, table.values)])
+    mean_exponents = predictor.joint(table).mean.mean(axis=1)
+    logs = log_losses(predictor, table.values)
+    states = np.column_stack([mean_exponents, logs])
     points: Sequence[Checkpoint] = list(checkpoints.values())
     budgets = known_budgets(points)
     runs = []
     for name, (rows, tokens) in rows_by_run(points).items():
-        end = float(tokens[-1]) if budget is None else budget
+        end = float(tokens[-1]) if are_finished else budget
         own_names = tuple(names[row] for row in rows)
         own_budget = float(budgets.get(name, end))
         runs.append(

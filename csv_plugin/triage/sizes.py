@@ -24,8 +24,6 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.future_losses import LossForecast, worse_and_better
 
-#: Power of parameters and of tokens.
-POWER = 0.2
 #: Errors were measured up to this many times the compute of the largest fitted
 #: model. Few models lie beyond.
 FAR = 30
@@ -66,12 +64,12 @@ class LossLaw:
     """
 
     def __init__(self, models: Sequence[ModelInfo], logs: NDArray) -> None:
-        powers = amounts_of(models)**-POWER
+        powers = _powers(models)
         self._centre = powers.mean(axis=0)
         self._spread = powers.std(axis=0)
         self._families = sorted({row.family for row in models})
-        # It decides where all models have the same number of tokens per
-        # parameter.
+        # Where all models have the same number of tokens per parameter, N and
+        # D are collinear. This small penalty makes their slopes unique.
         slope_penalty = 1e-3
         offset_penalties = [1.0] * len(self._families)
         penalties = [0, slope_penalty, slope_penalty, *offset_penalties]
@@ -86,7 +84,7 @@ class LossLaw:
 
     def _design(self, models: Sequence[ModelInfo]) -> NDArray[np.float64]:
         """Factors of the coefficients for m models, a row each."""
-        powers = amounts_of(models)**-POWER
+        powers = _powers(models)
         is_family = np.zeros((len(models), len(self._families)))
         for m, row in enumerate(models):
             if row.family in self._families:
@@ -98,10 +96,10 @@ class LossLaw:
 
 def back_test(logs: NDArray, models: Sequence[ModelInfo],
               is_new: bool) -> NDArray[np.float64]:
-    """Return errors of the law in logarithms of losses, `(S, K)`.
+    """Return errors of the law in logarithms of losses, `(E, K)`.
 
-    `logs` are those of n models, `(n, K)`. The S errors are divided by their
-    growth beyond the range of compute; S is 0 if no back-test is possible.
+    `logs` are those of n models, `(n, K)`. The E errors are divided by their
+    growth beyond the range of compute; E is 0 if no back-test is possible.
     With `is_new`, for a target of a new family, families are left out whole.
     """
     left_out = _errors_left_out(logs, models, is_new)
@@ -176,6 +174,12 @@ def amounts_of(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
     for m, row in enumerate(models):
         amounts[m] = row.params_b, row.tokens
     return amounts
+
+
+def _powers(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
+    """The powers of parameters and of tokens in the law, `(n, 2)`."""
+    exponent = -0.2
+    return amounts_of(models)**exponent
 
 
 def log_compute(models: Sequence[ModelInfo]) -> NDArray[np.float64]:

@@ -43,7 +43,8 @@ class TriageJob:
         known (Optional[FilePath]): Known accuracies of checkpoints, a column
             `model` and one for each benchmark. It is read at every update,
             because accuracies may come one by one.
-        may_come (bool): None of the known accuracies has to count yet.
+        may_come (bool): All known accuracies may belong to checkpoints that do
+            not exist yet; otherwise that is an error.
 
     Raises:
         InputError: The predictor was fitted to tables, or as in
@@ -131,14 +132,15 @@ class TriageJob:
         refused = {}
         for name in progress(new):
             place, _ = written[name]
-            features = or_missing(self._columns, place)
+            features = or_missing(self._features_from, place)
             if isinstance(features, Missing):
                 refused[name] = features.reason
             else:
                 self._features[written[name]] = features
         return refused
 
-    def _columns(self, dump: DumpPlace) -> FeatureTable:
+    def _features_from(self, dump: DumpPlace) -> FeatureTable:
+        """Features of the model of one dump."""
         losses = dump.read(self.predictor.columns.fingerprint)
         return self.predictor.features({dump.model: losses})
 
@@ -153,8 +155,9 @@ def watch(update: Callable[[], Optional[Triage]], show: Callable[[Triage],
           complain: Callable[[str], None], interval: float) -> None:
     """Look for new checkpoints every `interval` seconds, until Ctrl-C.
 
-    `update` returns None if nothing is new. `show` gets every new triage,
-    `complain` every new reason why there is none.
+    `update` judges the checkpoints, as `TriageJob.update` does. That of
+    `extras.live.new_checkpoints.CheckpointJob` returns None if nothing is new.
+    `show` gets every triage, `complain` every new reason why there is none.
     """
     complaint = ''
     with suppress(KeyboardInterrupt):

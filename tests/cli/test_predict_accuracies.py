@@ -148,7 +148,7 @@ def test_a_page_of_a_table(fitted, capsys):
     assert all(f'<bdi>{row["model"]}</bdi>' in html for row in rows)
     assert 'id="tokens"' not in html
     # Nothing is known that predictions could be compared with.
-    assert '>diff<' not in html and 'id="outliers"' not in html
+    assert '>diff<' not in html and 'id="misses"' not in html
     known = ['predict', '--losses', 'losses.csv', '--predictor', FIT,
              '--known', 'scores.csv', '--page', 'known.html']  # yapf: disable
     assert main(known) == 0
@@ -227,6 +227,6 @@ def test_known_scores_fill_the_holes(folder, capsys):
     assert changed == {('weak', 'hard'), ('weak', 'easy')}
     assert [cell for cell, row in table.items()
             if row['in_sample']] == [('weak', 'easy')]
-    for unused in ('benchmarks of the predictor do not count: new',
-                   'models with losses do not count: other'):
+    for unused in ('benchmarks of the predictor do not count: new.',
+                   'models with losses do not count: other.'):
         assert any(note.endswith(unused) for note in notes)

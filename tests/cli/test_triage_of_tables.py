@@ -189,8 +189,8 @@ def test_a_size_is_forecast(sized, tmp_path, capsys):
     assert told['notes'] == [
         'none: left out, as no model to fit to was run there.',
         'The law of losses was fitted to 6 models.',
-        'This is 78 times the compute of the largest model. Few forecasts '
-        'beyond 30 times were checked.'
+        'The largest target has 78 times the compute of the largest model. '
+        'Few forecasts beyond 30 times were checked.'
     ]
     assert (tmp_path / 'out/triage.png').is_file()
 

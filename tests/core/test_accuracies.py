@@ -14,7 +14,7 @@ TABLE = AccuracyTable(('small', 'large'), ('gsm8k', 'mmlu', 'bbh'),
 
 
 def test_names_that_the_table_lacks_have_no_accuracy() -> None:
-    wide = TABLE.spread(['new', 'large'], ['bbh', 'none', 'gsm8k'])
+    wide = TABLE.reindexed(['new', 'large'], ['bbh', 'none', 'gsm8k'])
     assert (wide.models, wide.benchmarks) == (('new', 'large'), ('bbh', 'none',
                                                                  'gsm8k'))
     np.testing.assert_array_equal(wide.values, [[NAN] * 3, [1.0, NAN, 0.6]])

@@ -14,7 +14,7 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.spans import TokenSpans
-from csv_plugin.report.comparison_report import as_text, sentence
+from csv_plugin.report.comparison_report import as_text, conclusion
 from tests.runs import OTHER_TEXTS, dump, model_losses, train
 from tests.tables import CHANCE, small_tables
 
@@ -197,10 +197,10 @@ def test_losses_decide_where_predictions_cannot(predictor):
     mean = parts_on(found, 'mean')['predicted']
     assert mean.verdict == 'cannot tell' and mean.value > 0
     assert found.decisive.kind == 'loss' and found.verdict == 'better'
-    assert 'No benchmark shows a predicted difference yet' in sentence(found)
+    assert 'No benchmark shows a predicted difference yet' in conclusion(found)
     asked = compare(a, b, predictor, decided_by='mean')
     assert asked.verdict == 'cannot tell'
-    assert 'By loss: B is better than A' in sentence(asked)
+    assert 'By loss: B is better than A' in conclusion(asked)
 
 
 def test_what_items_would_show(predictor):
@@ -418,6 +418,8 @@ def test_what_decides():
     (dict(a=A), 'answers or accuracies of A and of B'),
     (dict(a=A, answers=ANSWERS), 'answers or accuracies of A and of B'),
     (dict(a=[A, B], b=A, answers=ANSWERS), 'one run of A and of B'),
+    (dict(accuracies=(SCORES[0], replace(SCORES[1], n_items=[0, 500, 400]))),
+     "items of 'z': expected as many of A as of B, found 500 and 400"),
     (dict(a=A, b=B, accuracies=SCORES), 'a row for each of 1 and 1 runs'),
     (dict(accuracies=(SCORES[0], SCORES[1].select(benchmarks=['y']))),
      'a benchmark with accuracies of all'),

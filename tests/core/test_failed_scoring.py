@@ -69,6 +69,12 @@ def test_a_single_model(scale):
     check_models('l.csv', ['m'], scale * SOUND[None, :9])
 
 
+def test_a_model_without_losses_does_not_hide_the_unit_of_another():
+    losses = np.stack([np.full(30, np.nan), 1e6 * SOUND])
+    with pytest.raises(InputError, match="model 'm'.*of other models, 0.01"):
+        check_models('l.csv', ['unscored', 'm'], losses)
+
+
 def test_means_have_a_factor_of_100():
     spread = np.linspace(.5, 1.5, 30)
     check_models('l', 'abcde', np.outer([1, 1, 1, .0101, 99], spread))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.losses import TargetTokens
-from csv_plugin.core.predicting import (collect_features, or_missing,
-                                        predict_models, predictable_benchmarks)
+from csv_plugin.core.predicting import (collect_features, fitted_benchmarks,
+                                        or_missing, predict_models)
 from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.predictors import load_predictor, save_predictor
@@ -33,9 +33,8 @@ def run(tmp_path) -> Path:
 def predicted(run, predictors, models=MODELS, progress=iter) -> Predictions:
     columns, _ = collect_features(predictors, list(models),
                                   partial(read_run_dump, run), progress)
-    table, joints = predict_models(
-        predictors, columns,
-        predictable_benchmarks(predictors) or ('easy', ))
+    table, joints = predict_models(predictors, columns,
+                                   fitted_benchmarks(predictors) or ('easy', ))
     for label, (models, benchmarks, joint) in joints.items():
         part = table.select(models, benchmarks, [label])
         np.testing.assert_array_equal(part.values[:, :, 0], joint.accuracies)
@@ -80,7 +79,7 @@ def test_an_unusable_predictor_leaves_the_others(run, predictor):
     table = predicted(run, {'p': predictor, 'bad': bad})
     assert table.at('new', 'hard', 'bad') == bad
     assert table.at('new', 'easy').value > 0
-    assert predictable_benchmarks({
+    assert fitted_benchmarks({
         'bad': bad,
         'hard': train(('hard', )),
         'both': predictor

@@ -209,8 +209,8 @@ def test_a_part_of_the_items_widens_what_is_judged():
     np.testing.assert_array_equal(
         part.covered('ridge'), [[True, False], [True, True], [True, False]])
     assert {(cell.model, cell.benchmark)
-            for cell in predictions.outliers(part)} == {('a', 'hard'),
-                                                        ('c', 'hard')}
+            for cell in predictions.misses(part)} == {('a', 'hard'),
+                                                      ('c', 'hard')}
     assert part.cells('easy') == table.cells('easy')
     assert 'more_noise' not in next(part.records())
 

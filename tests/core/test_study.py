@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.predictions import Predictions, outliers
+from csv_plugin.core.predictions import Predictions, misses
 from csv_plugin.core.predictor import NO_OTHER_FAMILY, NOT_RUN
 from csv_plugin.core.study import (MEAN_LOSS, SALIENCE, Study, geometric_mean,
                                    leave_families_out, split_study)
@@ -150,7 +150,7 @@ def predictions(observed, values, low, high, in_sample=False) -> Predictions:
 def test_distances():
     # Half an interval is 0.1 below the prediction and 0.2 above it.
     observed = [[0.5, 0.9], [0.1, 0.75], [nan, 0.35]]
-    far = outliers(predictions(observed, 0.5, 0.4, 0.7))
+    far = misses(predictions(observed, 0.5, 0.4, 0.7))
     assert [(o.model, o.benchmark) for o in far] == [('b', 'x'), ('a', 'y'),
                                                      ('c', 'y'), ('b', 'y')]
     np.testing.assert_allclose([o.distance for o in far], [-4, 2, -1.5, 1.25])
@@ -159,11 +159,11 @@ def test_distances():
             first.high) == (0.1, 0.5, 0.4, 0.7)
     # Fitted models and cells without a prediction do not count.
     in_sample = [[True, False], [False, False], [False, True]]
-    far = outliers(predictions(0.9, 0.5, 0.4, 0.7, in_sample))
+    far = misses(predictions(0.9, 0.5, 0.4, 0.7, in_sample))
     assert [(o.model, o.benchmark) for o in far] == [('a', 'y'), ('b', 'x'),
                                                      ('b', 'y'), ('c', 'x')]
-    assert outliers(predictions(0.5, nan, nan, nan)) == []
+    assert misses(predictions(0.5, nan, nan, nan)) == []
     # Intervals without a width.
-    far = outliers(
+    far = misses(
         predictions([[0.5, 0.6], [0.4, 0.5], [0.5, 0.5]], 0.5, 0.5, 0.5))
     assert [(o.model, o.distance) for o in far] == [('a', inf), ('b', -inf)]

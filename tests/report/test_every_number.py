@@ -8,7 +8,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from csv_plugin.core.predictions import Prediction, outliers
+from csv_plugin.core.predictions import Prediction, misses
 from csv_plugin.extras.page.rendering import render
 from csv_plugin.report.leaderboard_tables import as_markdown, as_text
 from csv_plugin.report.leaderboards import Leaderboard
@@ -74,7 +74,7 @@ def test_tables(board):
 @settings(max_examples=6, deadline=None)
 @given(boards())
 def test_page(board):
-    html = render(make_page(board, outliers=outliers(board.predictions)))
+    html = render(make_page(board, misses=misses(board.predictions)))
     body = html[html.index('<main>'):]
     assert not re.search(r'\+-|\+/-|±|\bnan', body)
     for number in re.findall(rf'>({NUMBER})[ <]', body):

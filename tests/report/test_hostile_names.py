@@ -12,7 +12,7 @@ from csv_plugin.core.study import split_study
 from csv_plugin.io.tables import ModelInfo, read_rows, write_csv
 from csv_plugin.report import comparison_report, study_tables
 from csv_plugin.report.leaderboard_tables import write_leaderboard
-from csv_plugin.report.notes import learning_notes, outside_notes
+from csv_plugin.report.notes import far_notes, learning_notes
 from csv_plugin.report.triage_report import as_text, write_triage
 from csv_plugin.triage.checkpoints import Checkpoint
 from csv_plugin.triage.judging import judge_runs
@@ -130,7 +130,7 @@ def test_study(tmp_path):
         assert table.count('<td') == n_rows * table.count('<th ')
     notes = [
         *learning_notes(study.predictor, verbose=True),
-        *outside_notes(study.predictions.select(methods=['salience']))
+        *far_notes(study.predictions.select(methods=['salience']))
     ]
     assert page.count('<li>') == len(notes) > len(FEW)
 
@@ -164,4 +164,4 @@ def test_comparison(name):
         compare(answers=(grades, grades)), runs=((name, ), ('b', )))
     check_screen(comparison_report.as_text(found))
     check_screen(comparison_report.as_line(found))
-    check_screen(comparison_report.sentence(found))
+    check_screen(comparison_report.conclusion(found))

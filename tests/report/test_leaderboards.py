@@ -78,8 +78,18 @@ def test_text():
         'predicted: 2 of 3 observed accuracies lie outside of their interval, '
         'where about 0 are expected to:',
         '  m0 on bench-0 (50.0, interval 30.0-45.0), m1 on bench-0 (50.0, '
-        'interval 30.0-45.0)',
+        'interval 30.0-45.0).',
     ]  # yapf: disable
+
+
+def test_no_mean_of_one_benchmark():
+    """Of two main benchmarks, one was run by too few models."""
+    cells = some_cells(2, labels=('predicted', ))
+    cells.observed['m0', 'bench-1'] = cells.observed['m1', 'bench-1'] = NO_DUMP
+    board = cells.board()
+    assert board.overall.benchmarks == ('bench-0', )
+    assert 'mean of' not in as_text(board) + as_markdown(board)
+    assert not any('mean' in note.lower() for note in board.notes[2:])
 
 
 def test_text_without_real_scores():
@@ -161,7 +171,7 @@ def test_ranks_and_means_with_their_intervals():
     first, second = np.argsort(-two.overall.views['p'].best)
     names, best = 'AB', two.overall.views['p'].best
     assert (f'{probable}{names[first]} ({best[first]:.0%}), '
-            f'{names[second]} ({best[second]:.0%})') in two.notes
+            f'{names[second]} ({best[second]:.0%}).') in two.notes
     # Means of models are the same, whichever others are there.
     assert mean_cells(two.overall, 'p') == mean_cells(board.overall, 'p')[:2]
 

@@ -11,8 +11,8 @@ from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import Overall
 from csv_plugin.core.predictions import NOT_YET, Missing
-from csv_plugin.report.notes import (family_notes, findings, learning_notes,
-                                     outlier_notes, outside_notes,
+from csv_plugin.report.notes import (family_notes, far_notes, findings,
+                                     learning_notes, outlier_notes,
                                      predictor_notes, shortage_notes)
 from tests.report.boards import NO_DUMP, make_cells, predict
 from tests.runs import train
@@ -102,7 +102,7 @@ def test_findings():
         'same order, 0 is no relation): p 1.00 (6 held-out models).')
     assert far == (
         'p: 1 of 12 observed accuracies lie outside of their interval, where '
-        'about 1 are expected to: m5 on b1 (95.0, interval 60.0-80.0)')
+        'about 1 are expected to: m5 on b1 (95.0, interval 60.0-80.0).')
     # Scores that no interval leaves out are not counted.
     for place in product('p', MODELS[:4], ('b0', 'b1')):
         cells.predicted[place] = replace(predict(), low=0.0, high=1.0)
@@ -209,16 +209,16 @@ def test_models_outside_the_range_are_told():
     """Where more than half of the predictions of a model are outside."""
     outside = predict(extrapolated=True)
     cells = make_cells(MODELS, ('a', 'b'), ('p', 'q'))
-    assert not [*outside_notes(cells.board().predictions)]
+    assert not [*far_notes(cells.board().predictions)]
     for label, benchmark in product('pq', 'ab'):
         cells.predicted[label, 'm0', benchmark] = outside
     cells.predicted['p', 'm1', 'a'] = outside
     board = cells.board()
-    note, = outside_notes(board.predictions)
+    note, = far_notes(board.predictions)
     assert note.startswith('p, q: far from the training models (>): m0.')
     assert note in board.notes
     # The only prediction that is left of this model is outside.
     cells.predicted['p', 'm1', 'b'] = NO_DUMP
-    first, second = outside_notes(cells.board().predictions)
+    first, second = far_notes(cells.board().predictions)
     assert '(>): m0, m1.' in first
     assert '(>): m0.' in second

@@ -161,7 +161,21 @@ def test_report(tmp_path, study):
     assert f'\n\n{expected_line(study)}\n\n' in text
     notes = text.partition('## Notes\n\n')[2].splitlines()
     learned = learning_notes(study.predictor, verbose=True)
-    assert notes[-len(learned):] == [f'* {markdown(n)}.' for n in learned]
+    assert notes[-len(learned):] == [f'* {markdown(n)}' for n in learned]
+
+
+def test_every_note_of_a_report_ends_in_one_period(tmp_path, study):
+    easy, *others = study.predictor.benchmarks
+    easy = replace(easy, at_chance=True, fit_models=easy.fit_models[:3])
+    predictor = replace(study.predictor, benchmarks=(easy, *others))
+    write_report(tmp_path / 'r.md', replace(study, predictor=predictor),
+                 'A title', 'x')
+    text = (tmp_path / 'r.md').read_text('utf-8')
+    notes = text.partition('## Notes\n\n')[2].splitlines()
+    assert any('not predictable yet' in note for note in notes)
+    assert any('fitted to 3 models' in note for note in notes)
+    for note in notes:
+        assert note.endswith('.') and not note.endswith('..')
 
 
 def test_summary(study):

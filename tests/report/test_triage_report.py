@@ -4,11 +4,11 @@ import math
 
 import pytest
 
+from csv_plugin.core.comparison import MEAN
 from csv_plugin.core.formatting import interval
 from csv_plugin.report.triage_report import as_text, write_triage
 from csv_plugin.triage.judging import judge_runs
-from csv_plugin.triage.result import (CHECKPOINT_FIELDS, FORECAST_FIELDS,
-                                      OVERALL)
+from csv_plugin.triage.result import CHECKPOINT_FIELDS, FORECAST_FIELDS
 from tests.runs import train
 from tests.scripts import csv_rows
 from tests.triage.pretraining import EARLIER, NEW, run_dumps
@@ -22,7 +22,7 @@ def early():
 def test_tables(early):
     text = as_text(early)
     assert 'Predicted at 6 checkpoints of 2 runs' in text
-    cell, order = early.forecasts.at('good', 'hard'), early.orders[OVERALL]
+    cell, order = early.forecasts.at('good', 'hard'), early.orders[MEAN]
     hard = interval(cell.low, cell.high)
     assert f'{100 * cell.value:.1f} ({hard})' in text
     [line] = [ln for ln in text.splitlines() if ln.startswith('good   ')]
@@ -35,9 +35,9 @@ def test_tables(early):
 
 
 @pytest.mark.parametrize('runs, earlier, shown, absent', [
-    (run_dumps(NEW, 3), {'old-1': 1.0}, 'nothing is forecast: fewer than 2',
+    (run_dumps(NEW, 3), {'old-1': 1.0}, 'nothing is forecast, as fewer than 2',
      ('Forecast at', 'verdict', '(?)')),
-    (run_dumps(NEW, 2), {}, 'nothing is forecast: fewer than 2 earlier',
+    (run_dumps(NEW, 2), {}, 'nothing is forecast, as fewer than 2 earlier',
      ('Forecast at', 'verdict', 'stop', '(?)', ' - ')),
     (run_dumps({'good': 1.8}, 1), EARLIER,
      'Predicted at 1 checkpoint of 1 run\n', ('verdict', 'stop', 'best run')),
@@ -69,7 +69,7 @@ def test_files(early, tmp_path):
     rows = csv_rows(files[1])
     assert len(rows) == 6 and tuple(rows[0]) == FORECAST_FIELDS
     assert [row['worst_rank'] for row in rows] == ['1', '2'] * 3
-    assert rows[0]['run'] == 'good' and rows[-1]['benchmark'] == OVERALL
+    assert rows[0]['run'] == 'good' and rows[-1]['benchmark'] == MEAN
     assert (rows[0]['tokens'], rows[0]['budget']) == ('35.0', '100.0')
     data = json.loads(files[2].read_text('utf-8'))
     assert data == early.to_dict()

@@ -107,6 +107,9 @@ def test_stages_of_a_table_follow_each_other(tmp_path):
     rows = 'a,a,1,9,\nb,a,2,3,5\n'
     lost = table(tmp_path, f'model,run,stage,step,tokens\n{rows}')
     assert lost['b'].step == 12 and math.isnan(lost['b'].tokens)
+    rows = 'a,a,1,5,5\nb,a,1,9,\nc,a,2,3,5\n'
+    lost = table(tmp_path, f'model,run,stage,step,tokens\n{rows}')
+    assert lost['c'].step == 12 and math.isnan(lost['c'].tokens)
     unknown = table(tmp_path, 'model,run,stage,step\na,a,1,9\nb,a,2,3\n')
     assert unknown['b'].step == 12 and math.isnan(unknown['b'].tokens)
 

@@ -2,9 +2,9 @@
 import numpy as np
 import pytest
 
+from csv_plugin.core.comparison import MEAN
 from csv_plugin.triage.checkpoints import describe_checkpoints
 from csv_plugin.triage.judging import judge
-from csv_plugin.triage.result import OVERALL
 from tests.triage.run_worlds import STEPS, world
 
 pytestmark = pytest.mark.slow
@@ -75,7 +75,7 @@ def test_probabilities_to_end_best_are_those_of_ends(worlds):
         new = part.names('new', STEPS[:3])
         triage = judge(predictor, part.features, describe_checkpoints(new),
                        describe_checkpoints(part.names('old')))
-        best = triage.orders[OVERALL].best
+        best = triage.orders[MEAN].best
         ends = part.table([f'{end.name}@100' for end in triage.ends]).values
         of_best.append(best[ends.mean(axis=1).argmax()])
         expected.append(np.sum(best**2))

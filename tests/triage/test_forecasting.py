@@ -44,7 +44,7 @@ def test_alike_runs_gain_alike():
     law = GainLaw(TEN, TEN, now, end)
     found = law.forecast(np.array([[0, 1., -1.], [0, -1., 1.]]))
     assert found[:, 0] == pytest.approx([1.5, .5], abs=.05)
-    assert law.cross_validated == pytest.approx(end, abs=.1)
+    assert law.left_out == pytest.approx(end, abs=.1)
 
 
 def test_a_family_is_left_out_as_a_whole():
@@ -55,14 +55,14 @@ def test_a_family_is_left_out_as_a_whole():
     law = GainLaw('uvwxyz', families, now, now + gain)
     # The constant and what runs deviate by depend on all runs a little.
     copies = GainLaw('uvwxyz', 'uvwxyz', now, now + gain)
-    far = np.abs(law.cross_validated - copies.cross_validated)
+    far = np.abs(law.left_out - copies.left_out)
     assert far[:5].max(axis=1).min() > 0
     # A run that is like another one of its family is not forecast by it.
     now[1], gain[0], gain[1] = now[0], 5, 5
     law = GainLaw('uvwxyz', families, now, now + gain)
-    assert law.cross_validated[0, 0] < now[0, 0] + 3
+    assert law.left_out[0, 0] < now[0, 0] + 3
     copies = GainLaw('uvwxyz', 'uvwxyz', now, now + gain)
-    assert copies.cross_validated[0, 0] > law.cross_validated[0, 0]
+    assert copies.left_out[0, 0] > law.left_out[0, 0]
 
 
 def test_states_between_checkpoints():
@@ -92,9 +92,7 @@ def test_families_of_earlier_runs():
     assert one.families == none.families == tuple(names)
     assert two.families == ('f', 'f', *names[2:])
     # The two worst runs are further off, if only better ones are known.
-    far = [
-        np.abs(part.end - part.cross_validated)[0, 0] for part in (none, two)
-    ]
+    far = [np.abs(part.end - part.left_out)[0, 0] for part in (none, two)]
     assert far[1] > far[0]
 
 

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.comparison import MEAN
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.triage.checkpoints import Checkpoint, describe_checkpoints
 from csv_plugin.triage.forecasting import EarlierRuns
 from csv_plugin.triage.future_losses import LEVEL, losses_of
 from csv_plugin.triage.judging import judge_runs
-from csv_plugin.triage.result import FINISHED, GO_ON, OVERALL
+from csv_plugin.triage.result import FINISHED, GO_ON
 from csv_plugin.triage.runs import runs_of
 from csv_plugin.triage.watching import TriageJob
 from tests.runs import OTHER_TEXTS, dump, model_losses, train
@@ -46,7 +47,7 @@ def value(triage, run, benchmark='easy'):
 
 def test_the_best_run_is_first(early):
     assert [end.name for end in early.ends] == ['good', 'bad']
-    assert early.orders[OVERALL].first.tolist() == [1, 2]
+    assert early.orders[MEAN].first.tolist() == [1, 2]
     assert early.verdicts[0] == GO_ON
 
 
@@ -55,12 +56,13 @@ def test_notes_have_the_errors_of_the_backtest(predictor, history, early):
     that the others forecast.
     """
     features = predictor.features(history)
-    runs = runs_of(predictor, features, describe_checkpoints(history))
+    runs = runs_of(
+        predictor, features, describe_checkpoints(history), are_finished=True)
     law = EarlierRuns(runs).law(.35)
     found, end = (
         predictor.predict(
             replace(features, models=tuple(EARLIER), values=losses)).values
-        for losses in (losses_of(predictor, law.cross_validated[:, 1:]),
+        for losses in (losses_of(predictor, law.left_out[:, 1:]),
                        losses_of(predictor, law.end[:, 1:])))
     error = 100 * np.abs(end - found).mean()
     [note] = [note for note in early.notes if 'Back-test' in note]
@@ -178,7 +180,7 @@ def test_a_run_without_a_budget_is_not_judge_runs(predictor):
         for step in STEPS[:3]
     }
     both = judge_runs(predictor, run_dumps(NEW, 3), checkpoints=table)
-    assert both.notes[-1].startswith('bad: nothing is forecast: the end of')
+    assert both.notes[-1].startswith('bad: nothing is forecast, as the end of')
     assert [end.name for end in both.ends] == ['good']
     assert value(both, 'good') == both.predictions.at('good@35', 'easy').value
 
@@ -208,8 +210,9 @@ def test_without_history(predictor):
 
 @pytest.mark.parametrize(('late', 'then'), [
     (('old-2', ), None),
-    (('old-1', 'old-2', 'old-4'), 'nothing is forecast: fewer than 2 earlier'),
-    (tuple(EARLIER), 'nothing is forecast: fewer than 2 earlier'),
+    (('old-1', 'old-2', 'old-4'),
+     'nothing is forecast, as fewer than 2 earlier'),
+    (tuple(EARLIER), 'nothing is forecast, as fewer than 2 earlier'),
 ])
 def test_earlier_runs_that_begin_late_are_named(predictor, history, late,
                                                 then):
@@ -223,7 +226,7 @@ def test_earlier_runs_that_begin_late_are_named(predictor, history, late,
     about = [note for note in triage.notes if 'as early' in note]
     begin = 'good: after 20 % of the training, '
     names = ', '.join(late)
-    assert about[0] == (f'{begin}the losses of {names} do not count: no '
+    assert about[0] == (f'{begin}the losses of {names} do not count, as no '
                         'checkpoint is as early.')
     assert len(about) == (2 if then else 1)
     assert about[-1].startswith(begin + (then or ''))
@@ -243,7 +246,7 @@ def test_the_untrained_model_is_left_out(predictor):
     assert triage.runs[0].checkpoints == ('good@10', )
     assert not any('no checkpoint yet' in note for note in triage.notes)
     other = judge_runs(predictor, untrained | run_dumps({'bad': 1.0}, 1))
-    assert other.notes[-1] == ('good: nothing is forecast: there is no '
+    assert other.notes[-1] == ('good: nothing is forecast, as there is no '
                                'checkpoint yet.')
     with pytest.raises(InputError, match='none beyond 0 tokens'):
         judge_runs(predictor, untrained)
@@ -321,7 +324,7 @@ def test_records(early):
         at_chance=0)  # yapf: disable
     records, order = plain['forecasts'], early.orders['easy']
     assert [record['benchmark']
-            for record in records[::2]] == ['easy', 'hard', OVERALL]
+            for record in records[::2]] == ['easy', 'hard', MEAN]
     cell = early.forecasts.at('bad', 'easy')
     assert records[1] == dict(
         run='bad', benchmark='easy', tokens=35.0, share=.35, budget=100.0,
@@ -345,7 +348,7 @@ def test_a_run_far_from_the_training_models_may_have_any_rank(
     }
     triage = judge_runs(predictor, run_dumps(NEW, 3) | far, history)
     place = [end.name for end in triage.ends].index('far')
-    order = triage.orders[OVERALL]
+    order = triage.orders[MEAN]
     assert triage.forecasts.at('far', 'easy').extrapolated
     assert (order.first[place], order.last[place]) == (1, 3)
     assert triage.verdicts[place] == GO_ON

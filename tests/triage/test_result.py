@@ -4,10 +4,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from csv_plugin.core.comparison import MEAN
 from csv_plugin.core.overall import order_of
 from csv_plugin.core.predictions import Predictions
-from csv_plugin.triage.result import (FINISHED, GO_ON, NOT_BEGUN, OVERALL,
-                                      STOP, End, Triage)
+from csv_plugin.triage.result import (FINISHED, GO_ON, NOT_BEGUN, STOP, End,
+                                      Triage)
 
 NOISE = np.random.default_rng(0).normal(size=(4000, 4))
 
@@ -68,7 +69,7 @@ def names(triage):
 
 def test_probabilities_are_shares_of_draws():
     triage = judged([.50, .51, .30])
-    order = triage.orders[OVERALL]
+    order = triage.orders[MEAN]
     above = np.mean(.51 + .01 * NOISE[:, 1] > .50 + .01 * NOISE[:, 0])
     assert names(triage) == 'bac'
     assert order.best == pytest.approx([above, 1 - above, 0])
@@ -80,9 +81,9 @@ def test_probabilities_are_shares_of_draws():
 
 def test_what_runs_have_in_common_does_not_change_their_order():
     common = np.repeat(NOISE[:, :1], 4, axis=1) + .01 * NOISE
-    order = judged([.50, .52], .1, common).orders[OVERALL]
+    order = judged([.50, .52], .1, common).orders[MEAN]
     assert order.first.tolist() == [1, 2] == order.last.tolist()
-    apart = judged([.50, .52], .1).orders[OVERALL]
+    apart = judged([.50, .52], .1).orders[MEAN]
     assert apart.first.tolist() == [1, 1] and apart.last.tolist() == [2, 2]
 
 
@@ -96,7 +97,7 @@ def test_verdicts():
 
 def test_a_run_that_may_end_a_point_below_the_best_goes_on():
     near = judged([.52, .50], .006)
-    assert near.orders[OVERALL].best[1] < .05
+    assert near.orders[MEAN].best[1] < .05
     assert near.verdicts == (GO_ON, GO_ON)
     assert judged([.53, .50], .006).verdicts == (GO_ON, STOP)
 
@@ -106,7 +107,7 @@ def test_runs_compete_with_those_of_their_budget_or_a_smaller_one():
     assert names(triage) == 'abc'
     assert triage.verdicts == (GO_ON, GO_ON, STOP)
     # The shorter run has no rival, and no rank.
-    order = triage.orders[OVERALL]
+    order = triage.orders[MEAN]
     assert order.last[[0, 2]].tolist() == [1, 3] and np.isnan(order.first[1])
     # Nearly equal budgets are equal.
     triage = judged([.60, .30, .30], budgets=[1.05, 1.0, 1.0])
@@ -116,7 +117,7 @@ def test_runs_compete_with_those_of_their_budget_or_a_smaller_one():
 def test_a_lone_run_has_no_rank():
     triage = judged([.30])
     assert triage.verdicts == (GO_ON, ) and not triage.is_ranked
-    assert np.isnan(np.array(triage.orders[OVERALL])).all()
+    assert np.isnan(np.array(triage.orders[MEAN])).all()
     assert 'rank' not in str(triage)
     assert {(row['best_rank'], row['probability_best'])
             for row in triage.forecast_records()} == {(None, None)}
@@ -128,7 +129,7 @@ def test_what_is_not_predictable_yet_takes_part_in_no_rank():
     triage = judged([.60, .30], at_chance=unknown)
     assert np.isnan(triage.orders['hard'].best).all()
     assert triage.orders['easy'].first.tolist() == [1, 2]
-    assert triage.orders[OVERALL].first.tolist() == [1, 2]
+    assert triage.orders[MEAN].first.tolist() == [1, 2]
     assert '(40-60)?' in str(triage)
     rows = [row for row in triage.forecast_records()
             if row['benchmark'] == 'hard']  # yapf: disable
@@ -146,7 +147,7 @@ def test_means_are_over_the_main_benchmarks():
     both.drawn[:, :, 1] = .4
     triage = Triage.of('tokens', [], table(''),
                        [End('a', 1, 2), End('b', 1, 2)], part, both, [])
-    assert np.array(triage.orders[OVERALL]) == pytest.approx(
+    assert np.array(triage.orders[MEAN]) == pytest.approx(
         np.array(triage.orders['easy']))
 
 
@@ -176,5 +177,5 @@ def test_what_is_printed_fits_into_100_columns():
 def test_some_of_the_runs_among_themselves():
     few = judged([.60, .30, .59, .40]).among('bd')
     assert names(few) == 'db' and few.verdicts == (GO_ON, STOP)
-    assert few.orders[OVERALL].first.tolist() == [1, 2]
+    assert few.orders[MEAN].first.tolist() == [1, 2]
     assert few.means[0] == pytest.approx([.4, .3], abs=.01)

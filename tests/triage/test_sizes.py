@@ -7,13 +7,14 @@ import pytest
 from scipy.special import logit
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.comparison import MEAN
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.future_losses import LossForecast, with_loss_errors
 from csv_plugin.triage.judging import judge_sizes
-from csv_plugin.triage.result import NOT_BEGUN, OVERALL
+from csv_plugin.triage.result import NOT_BEGUN
 from csv_plugin.triage.sizes import (NEW, LossLaw, amounts_of, back_test,
                                      check_sizes, log_compute, targets_of)
 
@@ -198,13 +199,13 @@ def test_sizes_are_ranked():
     assert [end.name
             for end in triage.ends][::3] == ['3B-400B f0', '3B-400B f2']
     assert triage.verdicts == (NOT_BEGUN, ) * 4
-    order = triage.orders[OVERALL]
+    order = triage.orders[MEAN]
     assert order.first[0] == 1 and order.best.sum() == pytest.approx(1)
     assert triage.notes[0] == 'The law of losses was fitted to 45 models.'
     assert len(triage.notes) == 1
     far = judge_sizes(predictor, features, models,
                       targets_of(models, 160, 4e12))
-    assert 'This is 2000 times the compute of the largest' in far.notes[1]
+    assert 'has 2000 times the compute of the largest' in far.notes[1]
     assert not triage.runs and 'f0' in str(triage)
 
 

@@ -177,7 +177,7 @@ def pairs_of(fold: Fold, accuracies: AccuracyTable,
     single = predictor.predict(held_out, DECISION_LEVEL)
     single = single.select(benchmarks=predictor.main)
     low, high = with_mean(single.low[:, :, 0]), with_mean(single.high[:, :, 0])
-    observed = accuracies.spread(names, predictor.main).values
+    observed = accuracies.reindexed(names, predictor.main).values
     variance = _variances(predictor, observed)
     observed = with_mean(observed)
     sums = sums_of(predictor, held_out,

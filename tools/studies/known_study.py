@@ -93,7 +93,7 @@ def other_benchmarks(part: Part) -> Cells:
     """Predict each main benchmark from those that are no doubles of it."""
     predictor, features, accuracies, families = part
     names = predictor.names
-    table = accuracies.spread(features.models, names)
+    table = accuracies.reindexed(features.models, names)
     alone = _cubes(predictor.predict(features))
     with_known = alone.copy()
     observed = np.full(table.values.shape, np.nan)
@@ -117,7 +117,7 @@ def checkpoints(part: Part, asked_of: str) -> Optional[Cells]:
     """Predict the `BETWEEN` or `LATER` ones of runs; None without runs."""
     predictor, features, accuracies, _ = part
     models = features.models
-    table = accuracies.spread(models, predictor.names)
+    table = accuracies.reindexed(models, predictor.names)
     known, asked = np.zeros((2, len(models)), bool)
     runs = np.array([run_of(model) for model in models], object)
     for run in np.unique(runs):

@@ -239,7 +239,7 @@ class LivePredictions(PublicNames):
         predictor = self._job.predictor
         earlier = place.read(predictor.columns.fingerprint)
         found = compare(earlier, read_dump(self._dump(step)), predictor)
-        note = f'after as many {measure} of training'
+        note = f'A is the reference after as many {measure} of training.'
         return replace(found, notes=(note, *found.notes))
 
 

@@ -7,11 +7,11 @@ from typing import Any, Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.comparison import Comparison
+from csv_plugin.core.comparison import MEAN, Comparison
 from csv_plugin.core.noise import LOSS, PREDICTED
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.io.files import FilePath
-from csv_plugin.triage.result import OVERALL, Triage
+from csv_plugin.triage.result import Triage
 
 #: Takes fractions by the name of their curve, and the step.
 Log = Callable[[dict[str, float], int], Any]
@@ -32,7 +32,7 @@ def curves_of(triage: Triage,
     points = _points('predicted', names, _ends_of(now))
     if triage.ends:
         ends = np.column_stack([_ends_of(triage.forecasts), triage.means])
-        points |= _points('forecast', [*names, OVERALL], ends)
+        points |= _points('forecast', [*names, MEAN], ends)
     if comparison:
         names = []
         differences = []

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.formatting import counted, interval, percent
 from csv_plugin.core.overall import MEAN_ERROR, Overall
-from csv_plugin.core.predictions import Missing, Outlier, Predictions
+from csv_plugin.core.predictions import Miss, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.heat_maps import HeatMap, full_weight, strongest_maps
@@ -66,13 +66,13 @@ class PredictorFile:
 class Page:
     """The contents of the page.
 
-    `outliers` are accuracies that the main predictor does not explain, the
+    `misses` are accuracies outside the intervals of the main predictor, the
     farthest first; `heat_maps` go by benchmark; `families` go by model, of
     which some may be absent.
     """
     title: str
     board: Leaderboard
-    outliers: Sequence[Outlier]
+    misses: Sequence[Miss]
     predictors: Sequence[PredictorFile]
     heat_maps: Union[list[HeatSection], Missing]
     families: Mapping[str, str]
@@ -103,7 +103,6 @@ def render(page: Page) -> str:
     # Into the page it goes unescaped.
     style = Markup(environment.loader.get_source(environment, 'page.css')[0])
     predictions = page.board.predictions
-    several = len(predictions.benchmarks) > 1
     overall = page.board.overall
     comparisons = [_errors(predictions, name) for name in predictions.methods]
     rows = {}
@@ -121,7 +120,7 @@ def render(page: Page) -> str:
         rows=rows,
         outside=_outside(predictions),
         finding=_finding(predictions, comparisons[0]),
-        overall=overall if several else None,
+        overall=overall if overall.has_means else None,
         mean_cells=means,
         rank_cells=ranks,
         mean_bars=_mean_bars(overall),

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predicting import ModelColumns
-from csv_plugin.core.predictions import Missing, check_labels, outliers
+from csv_plugin.core.predictions import Missing, check_labels, misses
 from csv_plugin.core.progress import Progress
 from csv_plugin.extras.page.rendering import (HeatSection, Page, Picture,
                                               PredictorFile, heat_sections)
@@ -83,7 +83,7 @@ def page_of(title: str, board: Leaderboard, sources: Sequence[PredictorFile],
     `families` those of the models, where known.
     """
     pictures = _pictures(board, sources[0], columns, families)
-    return Page(title, board, outliers(board.predictions), sources, heat_maps,
+    return Page(title, board, misses(board.predictions), sources, heat_maps,
                 families, pictures)
 
 

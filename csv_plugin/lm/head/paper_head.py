@@ -216,7 +216,7 @@ def _columns(table: LossTable, states: Tensor,
 
 
 def _notes(best_step: int, settings: HeadSettings) -> tuple[str, ...]:
-    notes = [f'the validation models chose step {best_step}']
+    notes = [f'the validation models chose step {best_step}.']
     if best_step == settings.n_steps:
-        notes.append('still better at the last step: train for more steps')
+        notes.append('still better at the last step: train for more steps.')
     return tuple(notes)

@@ -172,7 +172,7 @@ def test_a_reference_after_as_many_tokens(tmp_path):
         assert (live.comparison and live.comparison.models[0]) == found
         measure = 'tokens' if tokens else 'steps'
         assert not found or live.comparison.notes[
-            0] == f'after as many {measure} of training'
+            0] == f'A is the reference after as many {measure} of training.'
     # They are known to a later call, until a step is read anew.
     again = LivePredictions(
         PREDICTOR, TEXTS, tmp_path / 'new', reference=tmp_path / 'old')

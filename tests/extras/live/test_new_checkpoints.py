@@ -144,7 +144,7 @@ def test_command(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert 'mix1' in shown
     # The dumps of the reference have no tokens.
-    assert 'A: the reference, after as many steps of training. ' in shown
+    assert 'A is the reference after as many steps of training. ' in shown
     assert f'--dumps {tmp_path}/out/losses --out outputs/triage\n' in shown
     assert list((tmp_path / 'tb/mix1').glob('events*'))
     assert sorted(path.name for path in (tmp_path / 'out').iterdir()) == [

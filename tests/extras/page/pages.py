@@ -5,7 +5,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-from csv_plugin.core.predictions import Missing, Outlier
+from csv_plugin.core.predictions import Miss, Missing
 from csv_plugin.core.texts import Text
 from csv_plugin.extras.heat_maps import HeatMap, Piece
 from csv_plugin.extras.page.rendering import (HeatSection, Page, Picture,
@@ -35,7 +35,7 @@ def make_board(*names) -> Leaderboard:
 def make_page(board: Leaderboard, **parts) -> Page:
     empty = dict(
         title='run',
-        outliers=(),
+        misses=(),
         predictors=(),
         heat_maps=Missing('none'),
         families={})
@@ -93,7 +93,7 @@ def hostile_page() -> Page:
     return make_page(
         cells.board(),
         title=EVIL,
-        outliers=[Outlier(EVIL, EVIL, 0.9, 0.1, 0.0, 0.2, math.inf)],
+        misses=[Miss(EVIL, EVIL, 0.9, 0.1, 0.0, 0.2, math.inf)],
         predictors=[PredictorFile(EVIL, EVIL, predictor)],
         heat_maps=[HeatSection(EVIL, 1.0, [heat])],
         families={EVIL: EVIL},

@@ -188,7 +188,7 @@ def test_it_learns_and_says_what_it_did(head, heads):
     assert exam.n_items == 100 and exam.chance == CHANCE
     for name, best in zip(heads.benchmarks, heads.best_step):
         notes = head.benchmark(name).notes
-        assert notes[0] == f'the validation models chose step {best}'
+        assert notes[0] == f'the validation models chose step {best}.'
         assert len(notes) == 1 + (best == SETTINGS.n_steps)
     source = text_columns(table_of(FITTED))
     baseline = fit_mean_loss_predictor(
