@@ -19,6 +19,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from csv_plugin.cli.arguments import into_folder, refuse
 from csv_plugin.cli.fit_from_tables import fit_from_tables
 from csv_plugin.cli.options import (LOADING, SPLITS, TEST, add_choice,
@@ -109,7 +111,9 @@ def run(args: argparse.Namespace) -> None:
     if args.losses:
         refuse(args, '--losses', *_OF_TOKENS)
         _check_tables(args)
-        fit_from_tables(args)
+        # Small systems: several threads would wait for each other.
+        with threadpool_limits(limits=1, user_api='blas'):
+            fit_from_tables(args)
         return
     if args.predict is not TEST or args.leave_family_out:
         raise InputError(

@@ -63,7 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, '--losses', 'FILE', 'table of losses in place of token '
         'losses: .csv, .parquet, or .safetensors beside units.txt')
     add_option(
-        parser, '--known', 'SCORES', 'table of known scores of these models, '
+        parser, '--known', 'SCORES', 'table of known accuracies of these '
+        'models, '
         'which help to predict others of the same model and of its family '
         '(default: none)')
     add_option(

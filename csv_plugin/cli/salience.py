@@ -5,6 +5,7 @@ Every verb has its own help and an example:
     salience fit --help
 """
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -17,10 +18,15 @@ from csv_plugin.core.conventions import InputError
 
 
 class _Verb(NamedTuple):
-    """File in `cli`, help and extra of the package of `salience VERB`."""
+    """File in `cli`, help and extra of the package of `salience VERB`.
+
+    With `one_thread`, its many small systems of equations are solved by one
+    thread each: on a busy machine, several would wait for each other.
+    """
     file: str
     words: str
     extra: str = ''
+    one_thread: bool = False
 
     @property
     def module(self) -> str:
@@ -40,13 +46,14 @@ VERBS = {
     'fit': _Verb('fit_predictor', 'train a predictor on losses and accuracies',
                  'lm,report'),
     'predict': _Verb('predict_accuracies', 'predict accuracies from losses',
-                     'report'),
+                     'report', one_thread=True),
     'compare': _Verb('compare_models',
-                     'decide between two models by their losses'),
+                     'decide between two models by their losses',
+                     one_thread=True),
     'watch': _Verb('watch_checkpoints', 'predict a model while it trains, by '
                    'its checkpoints', 'lm'),
     'triage': _Verb('triage_checkpoints', 'say where pretraining runs will '
-                    'end, and which to stop'),
+                    'end, and which to stop', one_thread=True),
 }  # yapf: disable
 
 
@@ -80,6 +87,10 @@ def make_parser(verbs: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _run(words: Sequence[str]) -> Optional[int]:
+    verb = VERBS.get(words[0]) if words else None
+    if verb and verb.one_thread:
+        # Before numpy is loaded, which reads it once.
+        os.environ.setdefault('OMP_NUM_THREADS', '1')
     try:
         args = make_parser(words[:1]).parse_args(words)
         args.command = shlex.join(['salience', *words])

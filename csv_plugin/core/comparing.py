@@ -98,6 +98,7 @@ def compare(a: Optional[Runs] = None,
     if runs_of_a:
         compared = [*runs_of_a, *runs_of_b]
         notes += _notes_on_engines(n_runs, compared)
+        notes += _notes_on_steps([*names[0], *names[1]])
         measured = measure([*compared, *same_recipe], n_runs, predictor)
         differences, more_notes = _compare_losses(measured,
                                                   [*names[0], *names[1]],
@@ -264,6 +265,20 @@ def _notes_on_engines(n_runs: tuple[int, int],
     return mixed_engines(infos)
 
 
+def _notes_on_steps(models: Sequence[str]) -> list[str]:
+    """A remark if checkpoints of several runs have other steps, by names."""
+    runs = {run_of(model) for model in models}
+    steps = {model.rpartition('@')[2] for model in models}
+    are_checkpoints = all('@' in model for model in models)
+    if not are_checkpoints or len(runs) == 1 or len(steps) == 1:
+        return []
+    return [
+        f'{shortened(", ".join(models), 100)}: checkpoints at other steps. '
+        'This says nothing of where their runs end, which `salience '
+        'triage` forecasts.'
+    ]
+
+
 def _notes_on_predictor(predictor: Predictor,
                         models: Sequence[str]) -> list[str]:
     """Remarks on what the predictor was fitted to."""
@@ -277,6 +292,14 @@ def _notes_on_predictor(predictor: Predictor,
     if not_yet:
         notes.append(f'{shortened(", ".join(not_yet), 60)}: not predictable '
                      'yet, so no difference is predicted.')
+    unknown = []
+    for name, n_items in zip(predictor.names, predictor.fit.observed.n_items):
+        if not n_items and name in above_chance:
+            unknown.append(name)
+    if unknown:
+        notes.append(f'{shortened(", ".join(unknown), 60)}: the predictor '
+                     'knows no numbers of items, so nothing is said of what '
+                     'running the benchmark would show.')
     return notes
 
 

@@ -70,8 +70,8 @@ class Prediction:
 
     `low` and `high` are the ends of its interval, fractions; `level` is the
     intended coverage, such as 0.9. It is `extrapolated` if the model lies so
-    far from the training models that errors are expected to be more than half
-    as large again, and `in_sample` if it is a training model of this
+    far from the training models that errors of at least 1.5 times the usual
+    ones are expected, and `in_sample` if it is a training model of this
     benchmark, or its own accuracy is known to the prediction. With
     `with_scores`, known accuracies of the model on other benchmarks, or of
     models of its family, changed it. With `at_chance`, all
@@ -352,12 +352,12 @@ class Predictions(PublicNames):
         lines = [
             f'Percent ({share}interval); ({ANY}): all from guessing or below '
             'to 100; * a training model; > far from the training models: '
-            'errors are expected to be more than half as large again.'
+            'expect 1.5 times the errors of families left out, or more.'
         ]
         if self.with_scores.any():
-            lines.append('+ made from the losses and from known scores, of '
+            lines.append('+ made from losses and from known accuracies, of '
                          'the model on other benchmarks or of models of its '
-                         'family; * may mean that its own score is known.')
+                         'family; * may mean that its own accuracy is known.')
         if self.at_chance.any():
             lines.append(f'? {NOT_YET}')
         return lines

@@ -15,6 +15,7 @@ from opencompass.summarizers import DefaultSummarizer
 from opencompass.summarizers.default import \
     model_abbr_from_cfg_used_in_summarizer
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from csv_plugin.core.accuracies import AccuracyTable
@@ -122,7 +123,9 @@ class PredictedSummarizer(DefaultSummarizer):
     def summarize(self, *args: Any, **kwargs: Any) -> None:
         """Write OpenCompass's files and the leaderboard; print one table."""
         printed = io.StringIO()
-        with redirect_stdout(printed), _quiet(self.logger):
+        # Small systems: several threads would wait for each other.
+        one_thread = threadpool_limits(limits=1, user_api='blas')
+        with redirect_stdout(printed), _quiet(self.logger), one_thread:
             super().summarize(*args, **kwargs)
         board = self.leaderboard
         if board is None or not board.predictions.benchmarks:

@@ -153,11 +153,12 @@ def _where_to_run(parts: list[Difference]) -> list[str]:
     # Most characters of the names of benchmarks in a line of the legend.
     n_characters = 200
     if finer:
-        lines.append('Running it shows smaller differences than losses do: '
+        lines.append('Running these benchmarks would resolve smaller '
+                     'differences than losses do: '
                      f'{shortened(", ".join(finer), n_characters)}.')
     if rest:
-        lines.append('Losses show differences at least as small as running it '
-                     'would: '
+        lines.append('Losses resolve differences at least as small as running '
+                     'these benchmarks would: '
                      f'{shortened(", ".join(rest), n_characters)}.')
     return lines
 

@@ -260,11 +260,11 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
         for m in np.argsort(-view.best, kind='stable')[:n_likely]:
             if view.best[m] >= least_likely:
                 named.append(f'{overall.models[m]} ({view.best[m]:.0%})')
-        yield (f'{method}: the largest mean is probably that of '
-               f'{", ".join(named)}.')
+        yield (f'{method}: the probability to have the largest mean is '
+               f'largest for {", ".join(named)}.')
     if uncertain:
-        yield (f'ranks such as 2-4: with a probability of {level:.0%} the '
-               'rank lies there, as the losses cannot order these models.')
+        yield ('ranks such as 2-4: the losses cannot order these models; the '
+               f'rank lies there with a probability of {level:.0%}.')
 
 
 def far_notes(predictions: Predictions) -> Iterator[str]:

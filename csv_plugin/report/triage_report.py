@@ -2,7 +2,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+
 from csv_plugin.core.comparing import MARGIN
+from csv_plugin.core.comparison import MEAN
 from csv_plugin.core.text_tables import WIDTH, text_table, wrapped
 from csv_plugin.io.files import write_text
 from csv_plugin.io.json_files import write_json
@@ -20,7 +23,21 @@ def as_text(triage: Triage, width: float = WIDTH) -> str:
     if triage.notes:
         notes = [f'* {note}' for note in triage.notes]
         parts += ['Notes', wrapped(notes)]
+    if triage.runs and triage.is_ranked:
+        parts.append(wrapped([_conclusion(triage)]))
     return '\n\n'.join(parts)
+
+
+def _conclusion(triage: Triage) -> str:
+    """What to do, in a sentence or two."""
+    stopped = []
+    for end, verdict in zip(triage.ends, triage.verdicts):
+        if verdict == STOP:
+            stopped.append(end.name)
+    best = triage.orders[MEAN].best
+    e = int(np.nanargmax(best))
+    return (f'Stop {", ".join(stopped) or "none"}. {triage.ends[e].name} is '
+            f'most likely to end best, with a probability of {best[e]:.0%}.')
 
 
 def _legend(triage: Triage) -> Iterator[str]:

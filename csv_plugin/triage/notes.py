@@ -83,11 +83,12 @@ def notes_on_backtests(predictor: Predictor, features: FeatureTable,
         forecast, now = backtest_errors(predictor, features, law)
         n_families, n_runs = len(set(law.families)), len(law.runs)
         others = 'runs' if n_families == n_runs else 'families'
-        yield (f'Back-test: {n_runs} earlier runs were forecast after '
-               f'{100 * share:.3g} % of the training from the other {others}. '
-               'The mean absolute error over runs and benchmarks was '
-               f'{100 * forecast:.1f} points; without a gain it is '
-               f'{100 * now:.1f} points.')
+        yield (
+            f'Back-test: {n_runs} earlier runs were forecast after '
+            f'{100 * share:.3g} % of the training from the other {others}. '
+            'The mean absolute error over runs and benchmarks was '
+            f'{100 * forecast:.1f} points; with the prediction at that time '
+            f'in place of the forecast it was {100 * now:.1f} points.')
 
 
 def backtest_errors(predictor: Predictor, features: FeatureTable,

@@ -48,8 +48,9 @@ class Run:
                 f'run {self.name!r}',
                 f'a budget of {self.tokens[-1]:g} or more, where its last '
                 'checkpoint is', f'{self.budget:g}',
-                'Say where it ends, in its own unit: by --budget, or as budget in '
-                '--checkpoints. By default it ends where earlier runs do.')
+                'By default runs end where earlier ones do. Say in their own '
+                'unit where they end: by --budget, or as budget in '
+                '--checkpoints.')
 
     __repr__ = short_repr
 

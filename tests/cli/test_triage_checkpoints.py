@@ -75,7 +75,7 @@ def test_known_accuracies_are_asked_for(world, tmp_path):
     assert ends[1]['good', 'hard'] > ends[0]['good', 'hard']
     assert ends[1]['bad', 'hard'] == pytest.approx(ends[0]['bad', 'hard'])
     text = (tmp_path / 'out/triage.txt').read_text('utf-8')
-    assert ')+' in text and '+ made from the losses and' in text
+    assert ')+' in text and '+ made from losses and' in text
 
 
 def test_a_wrong_name_of_a_known_accuracy(world, tmp_path, capsys):

@@ -235,7 +235,8 @@ def test_predicted_differences_are_views_of_the_joint_distribution(predictor):
     parts = found.of_kind('predicted')
     assert [part.benchmark for part in parts] == ['easy', 'hard', 'mean']
     assert found.decisive is parts[2] and found.verdict == 'better'
-    assert len(found.notes) == 1 and found.about == 'runs'
+    assert len(found.notes) == 2 and found.about == 'runs'
+    assert 'knows no numbers of items' in found.notes[0]
     joint = predictor.joint(predictor.features({'A': A, 'B': B}))
     for part, share in zip(parts, ([1, 0], [0, 1], [.5, .5])):
         weights = np.array([np.negative(share), share])
@@ -375,7 +376,7 @@ def test_predictions_and_answers_combined(predictor):
 
 
 def test_what_the_predictor_was_not_made_for_is_noted(predictor):
-    fitted, beyond, _ = compare(
+    fitted, _, beyond, _ = compare(
         tokens('fit-3', 3 / 8), tokens('b', 2.2), predictor).notes
     assert fitted.startswith('fit-3: among the training models')
     assert beyond.startswith('easy, hard: far from the training models')
@@ -432,3 +433,13 @@ def test_what_decides():
 def test_losses_that_cannot_be_compared(arguments, message):
     with pytest.raises(InputError, match=message):
         compare(**arguments)
+
+
+def test_checkpoints_at_other_steps_say_nothing_of_ends():
+    early, late, same = tokens('a@65', .4), tokens('b@80',
+                                                   1.), tokens('a@80', .8)
+    assert any('a@65, b@80: checkpoints at other steps' in note
+               for note in compare(early, late).notes)
+    for other in (late, early):
+        assert not any('other steps' in note
+                       for note in compare(same, other).notes)

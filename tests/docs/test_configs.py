@@ -63,7 +63,8 @@ def test_a_part_of_a_config(block, tmp_path, monkeypatch):
     pytest.importorskip('opencompass')
     from mmengine.config import Config
     monkeypatch.chdir(tmp_path)
-    for path in ('my_texts.jsonl', 'outputs/texts/texts.jsonl'):
+    for path in ('my_texts.jsonl', 'texts/texts.jsonl',
+                 'outputs/texts/texts.jsonl'):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(shipped.TEXTS, path)
     Path('runs/mix1/checkpoint-1000').mkdir(parents=True)

@@ -70,8 +70,8 @@ def test_text():
         '',
         'Percent (90% interval); (any): all from guessing or below to 100; '
         '* a training model; > far from the',
-        '  training models: errors are expected to be more than half as large '
-        'again.',
+        '  training models: expect 1.5 times the errors of families left out, '
+        'or more.',
         'diff is predicted minus observed; mean abs. error leaves out models '
         'marked *.',
         'mean-loss of m1 on bench-0: no dump',
@@ -164,7 +164,8 @@ def test_ranks_and_means_with_their_intervals():
                       'p')[0] == (f'{100 * value:.1f} ({interval(low, high)})')
     assert mean_cells(board.overall, 'p')[3] == '-'
     assert '2-3' in as_text(board) and 'such as 2-4: ' in board.notes[-1]
-    probable = 'p: the largest mean is probably that of '
+    probable = ('p: the probability to have the largest mean is largest '
+                'for ')
     assert not any(note.startswith(probable) for note in board.notes)
     two = predicted_board({'A': 'a', 'B': 'b'})
     assert rank_cells(two.overall, 'p') == ['1-2', '1-2']

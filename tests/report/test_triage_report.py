@@ -32,6 +32,9 @@ def test_tables(early):
     assert other.split()[4:6] == ['2', f'{order.best[1]:.0%}']
     assert text.index(line) < text.index(other)
     assert 'rank, best: the ranks that are possible (90%)' in text
+    stop, best = text.splitlines()[-1].split('. ')
+    assert stop == 'Stop bad' if 'stop' in other else stop == 'Stop none'
+    assert best.startswith('good is most likely to end best')
 
 
 @pytest.mark.parametrize('runs, earlier, shown, absent', [

@@ -22,7 +22,8 @@ from tqdm import tqdm
 from transformers import AutoTokenizer
 
 from csv_plugin.cli.options import add_shared, whole_number
-from csv_plugin.core.comparing import Losses, compare
+from csv_plugin.core.compared_losses import RunLosses
+from csv_plugin.core.comparing import compare
 from csv_plugin.core.comparison import Comparison
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.noise import BETTER, WORSE
@@ -70,7 +71,7 @@ def train(out: Path, seeds: Sequence[int],
     return dumps
 
 
-def decided(models: Sequence[Losses],
+def decided(models: Sequence[RunLosses],
             predictor: Predictor) -> dict[str, NDArray[np.bool_]]:
     """Pairs that are told apart, `(2, n, n)`, by what is compared.
 
@@ -90,7 +91,7 @@ def decided(models: Sequence[Losses],
     return found
 
 
-def decided_of_several(models: Sequence[Losses], predictor: Predictor,
+def decided_of_several(models: Sequence[RunLosses], predictor: Predictor,
                        n_runs: int) -> dict[str, float]:
     """Per cent of random pairs of n runs that are told apart, by difference.
     """
