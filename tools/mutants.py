@@ -1,6 +1,6 @@
 """Plant bugs, one at a time, and print those that no test notices.
 
-    python tools/mutants.py --sample 100 --seed 0 [--rooms core lm oc triage]
+    python tools/mutants.py --sample 100 --seed 0 [--rooms core lm oc ...]
 
 A bug is a comparison, an operator, a number or a flag that is changed. The
 quick tests run once to learn which of them run which lines; each bug then
@@ -204,7 +204,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument('--seed', type=int, default=0, metavar='N')
     parser.add_argument('--jobs', type=int, default=2, metavar='N')
     parser.add_argument(
-        '--rooms', nargs='+', default=['core', 'lm', 'oc', 'triage'])
+        '--rooms',
+        nargs='+',
+        default=['core', 'lm', 'oc', 'triage', 'report', 'cli'])
     return parser.parse_args()
 
 
