@@ -145,9 +145,10 @@ def test_wheel_alone_fits_tables(salience, tmp_path):
     splits = dict.fromkeys(tables.models, 'train') | {tables.models[0]: 'test'}
     write_tables(here, tables, splits)
     assert 'VERB' in salience('--help')
-    for name in ('configs', 'demo'):
-        assert salience(name, '--where').strip() == str(package / name)
-    salience('configs')
+    assert salience('demo', '--where').strip() == str(package / 'demo')
+    configs = salience('demo', '--where', 'configs').strip()
+    assert configs == str(package / 'configs')
+    salience('demo', '--copy-configs')
     assert (here / 'eval_csv.py').is_file()
     salience('fit', *(f'--{name}={name}.csv'
                       for name in ('losses', 'scores', 'models',

@@ -1,11 +1,12 @@
 """Plant bugs, one at a time, and print those that no test notices.
 
-    python tools/mutants.py --sample 100 --seed 0 [--rooms core lm oc triage]
+    python tools/mutants.py --sample 100 --seed 0 [--rooms core lm oc ...]
 
 A bug is a comparison, an operator, a number or a flag that is changed. The
 quick tests run once to learn which of them run which lines; each bug then
-meets only the tests that run its line (those of its module, if the line runs
-at import), in a copy of the project. A bug that no quick test runs survives.
+meets only the tests that run its line, in a copy of the project. If the line
+runs at import, these are the tests that run any line of its module, or all
+tests if its module has no function. A bug that no quick test runs survives.
 """
 import argparse
 import ast
@@ -204,7 +205,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument('--seed', type=int, default=0, metavar='N')
     parser.add_argument('--jobs', type=int, default=2, metavar='N')
     parser.add_argument(
-        '--rooms', nargs='+', default=['core', 'lm', 'oc', 'triage'])
+        '--rooms',
+        nargs='+',
+        default=['core', 'lm', 'oc', 'triage', 'report', 'cli'])
     return parser.parse_args()
 
 
@@ -225,15 +228,16 @@ def main() -> None:
         tests = tests_by_line(first, args.rooms)
         places.put(first)
 
+        every = set().union(*tests.values())
+
         def meet(bug: Bug) -> bool:
             place = places.get()
-            at_import = set().union(*(found
+            of_module = set().union(*(found
                                       for (path, _), found in tests.items()
                                       if path == bug.path))
+            chosen = tests.get((bug.path, bug.line)) or of_module or every
             try:
-                return is_noticed(bug,
-                                  tests.get((bug.path, bug.line)) or at_import,
-                                  place)
+                return is_noticed(bug, chosen, place)
             finally:
                 places.put(place)
 

@@ -84,9 +84,13 @@ class CurveModel:
         accuracies = np.where(seen, observed.accuracies, np.nan)
         self.left_out = LeftOut.of(mean, variance, accuracies, self.floor,
                                    self.noise)
-        all_benchmarks = np.ones(len(self.floor), bool)
+        # Tails are fitted to all benchmarks. With a least stretch below 1,
+        # intervals would be narrower than the errors that they come from.
         self.tails, self.between = self.left_out.calibrate(
-            families, all_benchmarks, settings.least_degrees, 1.)
+            families,
+            teaching=np.ones(len(self.floor), bool),
+            least_degrees=settings.least_degrees,
+            least_stretch=1.)
 
     def _variance(self, errors: NDArray, share: NDArray) -> NDArray:
         """Variances of exponents about the curves, `(B,)`.

@@ -25,8 +25,9 @@ from csv_plugin.core.settings import Settings
 class Fitted:
     """The posterior of M fitted models on B benchmarks.
 
-    `hyper`, `shares`, `tangent_dual` and `doubt` are as in `Posterior`.
-    Without the last two, modes and models that lie far off are found first.
+    `hyper`, `shares`, `floor`, `straight`, `tangent_dual` and `doubt` are as
+    in `Posterior`. Without the last two, modes and models that lie far off are
+    found first.
 
     Attributes:
         means: The mean loss that each benchmark follows, `(B, M)`.
@@ -121,11 +122,14 @@ class Fitted:
         kernel = self._kernel_of(
             parts_of_benchmark(models, models, mean, mean, self.worst[b], b))
         kernel += shared
+        # Unknown numbers of items get the median of all benchmarks, of which
+        # the posterior of a single one would know nothing.
         items = filled_items(observed.n_items)
-        part = Posterior(models,
-                         observed.accuracies[:,
-                                             [b]], items[[b]], self.floor[[b]],
-                         np.array([True]), self.straight, self.settings)
+        # Unused, as nothing is learned here.
+        teaching = np.array([True])
+        part = Posterior(models, observed.accuracies[:, [b]], items[[b]],
+                         self.floor[[b]], teaching, self.straight,
+                         self.settings)
         n_benchmarks = len(self.noise)
         own = [SCALES + b, SCALES + n_benchmarks + b]
         part.hyper = np.append(self.hyper[:SCALES], self.hyper[own])

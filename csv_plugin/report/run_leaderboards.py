@@ -49,7 +49,8 @@ def run_leaderboard(
     # The other metrics are those of benchmarks without an accuracy.
     observed, other_metrics = read_run_accuracies(work_dir, benchmarks)
     path = newest_summary(work_dir, LEADERBOARD)
-    leaderboard = read_json(path, '') if path else {}
+    # The package wrote this file: there is no advice if it is broken.
+    leaderboard = read_json(path, remedy='') if path else {}
     # OpenCompass' summary of accuracies may call models otherwise than their
     # folders; an earlier leaderboard tells.
     folder_of = leaderboard.get('folders', {})

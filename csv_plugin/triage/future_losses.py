@@ -88,12 +88,12 @@ def log_losses(predictor: Predictor, losses: NDArray) -> NDArray[np.float64]:
     almost 0, give log(loss + `settings.knee`) instead.
     """
     settings = predictor.model.settings
-    is_token = predictor.fit.units.tokens
+    token_columns = predictor.fit.units.tokens
     # Smallest loss of which there is a logarithm.
     tiny = 1e-150
     least = settings.least * np.median(predictor.fit.losses, axis=0)
     logs = np.log(np.maximum(losses, np.maximum(least, tiny)))
-    logs[:, is_token] = np.log(losses[:, is_token] + settings.knee)
+    logs[:, token_columns] = np.log(losses[:, token_columns] + settings.knee)
     return logs
 
 
@@ -103,9 +103,10 @@ def losses_of(predictor: Predictor, logs: NDArray) -> NDArray[np.float64]:
     Losses that `log_losses` raised to the least one stay there.
     """
     settings = predictor.model.settings
-    is_token = predictor.fit.units.tokens
+    token_columns = predictor.fit.units.tokens
     losses = np.exp(logs)
-    losses[:, is_token] = np.maximum(losses[:, is_token] - settings.knee, 0)
+    above_knee = losses[:, token_columns] - settings.knee
+    losses[:, token_columns] = np.maximum(above_knee, 0)
     return losses
 
 

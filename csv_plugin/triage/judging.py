@@ -241,9 +241,7 @@ def _check_units(chosen: Mapping[str, Checkpoint],
     earlier runs.
     """
     measure = choose_measure([*chosen.values()])
-    measure_before = measure
-    if past:
-        measure_before = choose_measure([*past.values()])
+    measure_before = choose_measure([*past.values()])
     budgets = known_budgets(chosen.values())
     for point in chosen.values():
         if point.run not in budgets and measure != measure_before:

@@ -82,7 +82,7 @@ def test_steps_are_written_and_removed(tmp_path, predictors, collection,
 
 def test_all_files_of_a_training(tmp_path, predictors, collection, drawn):
     said = write_training(tmp_path, predictors, collection, 'python a.py --b',
-                          ('mixed', ))
+                          ('mixed.', ))
     assert said.startswith('2 models predicted from 16\n\nbenchmark ')
     assert 'mean of 2 by salience' in said and 'by mean-loss' in said
     assert sorted(path.name for path in tmp_path.rglob('*.*')) == [

@@ -277,3 +277,16 @@ def test_markdown_is_not_wide():
     assert max(map(len, '\n'.join(tables).splitlines())) <= 120
     assert all(table.count('| m1 ') == 1 for table in tables)
     assert sum(table.count(' observed |') for table in tables) == 41
+
+
+@pytest.mark.parametrize('n_reasons', [5, 6, 8])
+def test_the_screen_counts_the_reasons_that_it_leaves_out(n_reasons):
+    """Below a line on the errors."""
+    cells = some_cells(n_reasons)
+    for b, benchmark in enumerate(cells.benchmarks):
+        cells.observed['m0', benchmark] = Missing(f'reason {b}')
+    text = as_short_text(cells.board(), 80, 'board.txt')
+    n_shown = len(re.findall(r'^observed of m0 on bench-\d', text, re.M))
+    n_more = [*map(int, re.findall(r'(\d+) more such lines in', text))]
+    assert n_shown and n_shown + sum(n_more) == n_reasons
+    assert 0 not in n_more

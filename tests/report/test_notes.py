@@ -12,8 +12,9 @@ from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import Overall
 from csv_plugin.core.predictions import NOT_YET, Missing
 from csv_plugin.report.notes import (family_notes, far_notes, findings,
-                                     learning_notes, outlier_notes,
-                                     predictor_notes, shortage_notes)
+                                     first_names, learning_notes,
+                                     outlier_notes, predictor_notes,
+                                     shortage_notes)
 from tests.report.boards import NO_DUMP, make_cells, predict
 from tests.runs import train
 from tests.tables import small_tables
@@ -222,3 +223,8 @@ def test_models_outside_the_range_are_told():
     first, second = far_notes(cells.board().predictions)
     assert '(>): m0, m1.' in first
     assert '(>): m0.' in second
+
+
+def test_long_lists_say_how_many_names_they_leave_out():
+    assert first_names('abcd', most=4) == 'a, b, c, d'
+    assert first_names('abcdef', most=4) == 'a, b, c, d and 2 more'
