@@ -146,10 +146,11 @@ class AccuracyTable(PublicNames):
                                            | np.isnan(values)),
                      'a number in 0..1 or NaN',
                      'Divide percentages by 100; NaN stands for "not run".')
-        self._refuse('chance level', chance, ~((0 <= chance) & (chance < 1)),
-                     'a number in 0..1, below 1',
-                     'Divide percentages by 100. With k answers to choose '
-                     'from, the chance level is 1/k.')
+        self._refuse(
+            'chance level', chance, ~((0 <= chance) & (chance < 1)),
+            'a number in 0..1, below 1',
+            'Divide percentages by 100. With k answers to choose '
+            'from, the chance level is 1/k.')
         self._refuse('number of items', n_items,
                      ~((n_items >= 0) & (n_items == np.rint(n_items))),
                      'a whole number, 0 or more', 'Use 0 where it is unknown.')

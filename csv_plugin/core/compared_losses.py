@@ -98,13 +98,14 @@ def _measure_tables(tables: Sequence[FeatureTable], n_runs: tuple[int, int],
     columns = predictor.columns if predictor else tables[0].columns
     for table in tables:
         if len(table.models) != 1:
-            raise InputError('table of losses', 'one model',
-                             shortened(', '.join(table.models), 60),
-                             'Select one of its models: table.select([name]).')
+            raise InputError(
+                'table of losses', 'one model',
+                shortened(', '.join(table.models), 60),
+                'Select one of its models: table.select([name]).')
         if predictor:
             table.columns.check_same(columns)
         else:
-            table.columns.check_same(columns, 'losses of two models',
+            table.columns.check_same(columns, 'losses of the compared models',
                                      'the first model')
     values = np.concatenate([table.values for table in tables])
     features = None

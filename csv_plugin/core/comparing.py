@@ -99,9 +99,10 @@ def compare(a: Optional[Runs] = None,
     needs_losses = bool(predictor or same_recipe)
     _check_given(n_runs, answers, accuracies, needs_losses)
     if len(same_recipe) == 1:
-        raise InputError('runs of the same recipe', 'two or more', '1',
-                         'Give two or more further runs that differ only in '
-                         'their seed, or none.')
+        raise InputError(
+            'runs of the same recipe', 'two or more', '1',
+            'Give two or more further runs that differ only in '
+            'their seed, or none.')
     names = _names_of(runs_of_a, 'A'), _names_of(runs_of_b, 'B')
     found: list[Difference] = []
     notes: list[str] = []
@@ -213,11 +214,12 @@ def _check_given(n_runs: tuple[int, int], answers: Optional[tuple[Answers,
                          'nothing, or losses of only one of the two',
                          'Give the same kind of results for A and for B.')
     if not a and needs_losses:
-        raise InputError('comparison without losses',
-                         'neither a predictor nor `same_recipe` runs',
-                         'a predictor or `same_recipe` runs',
-                         'Give the losses of A and B, too, or leave out the '
-                         'predictor and `same_recipe`.')
+        raise InputError(
+            'comparison without losses',
+            'neither a predictor nor `same_recipe` runs',
+            'a predictor or `same_recipe` runs',
+            'Give the losses of A and B, too, or leave out the '
+            'predictor and `same_recipe`.')
     if answers is not None and (max(a, b) > 1 or accuracies is not None):
         raise InputError(
             'comparison by answers', 'one run of A and of B, and no '
@@ -227,11 +229,12 @@ def _check_given(n_runs: tuple[int, int], answers: Optional[tuple[Answers,
     if accuracies is not None and a:
         rows = len(accuracies[0].models), len(accuracies[1].models)
         if rows != n_runs:
-            raise InputError('accuracies of A and of B',
-                             f'a row for each of {a} and {b} runs',
-                             f'{rows[0]} and {rows[1]} rows',
-                             'Give accuracies of exactly the runs whose '
-                             'losses are given.')
+            raise InputError(
+                'accuracies of A and of B',
+                f'a row for each of {a} and {b} runs',
+                f'{rows[0]} and {rows[1]} rows',
+                'Give accuracies of exactly the runs whose '
+                'losses are given.')
 
 
 def _check_fractions(level: float, margin: float) -> None:
@@ -393,8 +396,7 @@ def _decisive(found: Sequence[Difference], main: Sequence[str],
     if decided_by:
         if decided_by not in named:
             raise InputError('what decides', f'one of {", ".join(named)}',
-                             repr(decided_by),
-                             'Let one of these decide.')
+                             repr(decided_by), 'Let one of these decide.')
         return named[decided_by]
     others = [name for name in named if name != LOSS]
     usual = [MEAN, *main, *others, LOSS]

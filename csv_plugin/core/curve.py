@@ -1,4 +1,4 @@
-"""The curve of Eq. 2 (Ge et al., ACL 2025, arXiv 2506.13216) and its tangents.
+"""The curve of Eq. 2 (Ge et al., ACL 2025, arXiv 2506.13216), and tangents.
 
     accuracy = floor + (1 - floor) / (1 + exp(-exponent))
 

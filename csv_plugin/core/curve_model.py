@@ -51,7 +51,7 @@ class Curves:
     floor: NDArray[np.float64]
 
     def exponents(self, scores: NDArray) -> NDArray[np.float64]:
-        """Return the exponents at the scores, which are `(M, B)` or `(M, 1)`."""
+        """Return the exponents at scores, which are `(M, B)` or `(M, 1)`."""
         return self.alpha * (scores - self.beta)
 
 
@@ -131,7 +131,7 @@ class CurveModel:
 
     @property
     def outliers(self) -> NDArray[np.bool_]:
-        """Return False for each fitted model, `(M,)`: none counts less here."""
+        """Return the mask of models that lie far off, `(M,)`: always False."""
         return np.zeros(len(self.observed.families), bool)
 
     def joint(self,
