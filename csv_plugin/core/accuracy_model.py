@@ -5,8 +5,8 @@ B benchmarks, `(M, B)`, and predicts the exponents of new models: means and
 variances. An exponent is the argument of the curve that gives the accuracy
 (Eq. 2, core.curve). The statistical model is a mixture of a few Gaussian
 processes of exponents, its members (core.member), which use losses in
-different forms, such as logarithms. For each benchmark, a member weighs the
-more, the better it predicts families of models that are left out of its fit.
+different forms, such as logarithms. For each benchmark, a member gets
+more weight the better it predicts families of models that were left out.
 The mixture is then replaced by one normal distribution of the exponent with
 the same mean and variance. All reported accuracies and intervals are computed
 from the joint distribution that `AccuracyModel.joint` returns. The formulas

@@ -15,8 +15,8 @@ posterior density:
   first fit estimates.
 * Large errors cost in proportion to their size rather than to its square
   (Huber, Annals of Mathematical Statistics 35(1), 1964).
-* Weak priors prevent that the fit to a few models or to a flat benchmark is a
-  step.
+* Weak priors keep the curve from becoming a step where there are few models,
+  or where all accuracies on the benchmark are similar.
 """
 import numpy as np
 from numpy.typing import NDArray

@@ -9,7 +9,7 @@ each pair of benchmarks, `(B, B)`. Only `Joint.given` uses them, to predict
 from known accuracies. The formula is in docs/appendix/method.md, "Known
 accuracies".
 
-The estimate of a pair is a weighted mean over models: of the product of the
+The estimate of a pair is a weighted mean over models of the product of a
 model's errors on the two benchmarks. Estimates differ from pair to pair, in
 part by chance. The variance by chance is computed from how much the products
 differ between families. The rest of the variance between pairs is called
@@ -100,7 +100,7 @@ def _shifts(products: NDArray, expected: NDArray) -> NDArray[np.float64]:
     differences = products - estimate * expected
     scatter = (differences**2).sum(axis=0) / total**2
     scatter *= n_families / (n_families - 1)
-    # In the mean over pairs, a pair weighs the more, the more is known of it.
+    # The mean over pairs gives more weight to pairs with more data.
     weights = total[pairs] / total[pairs].sum()
     away = estimate - weights @ estimate[pairs]
     # The scatter of a single pair is a rough estimate. So the variance of a

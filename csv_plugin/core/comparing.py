@@ -150,9 +150,10 @@ def _compare_losses(measured: ComparedLosses, runs: Sequence[str],
     if _losses_are_compared(measured, predictor):
         found.append(difference_of_losses(measured, level))
     else:
-        notes.append('one loss a model, so that its noise is unknown: the '
-                     'losses themselves are not compared. Give losses by '
-                     'text or item, or runs of one recipe with other seeds.')
+        notes.append('a single loss for each model, so the noise of losses is '
+                     'unknown, and the losses themselves are not compared. '
+                     'Give losses by text or item, or several runs of one '
+                     'recipe that differ in their seed (--same-recipe).')
     if predictor and measured.features is not None:
         one_family = same_family or _of_one_run(runs)
         joint = _joint(predictor, measured.features, n_runs, one_family)
@@ -328,8 +329,8 @@ def _notes_on_predictor(predictor: Predictor,
             unknown.append(name)
     if unknown:
         notes.append(f'{shortened(", ".join(unknown), 60)}: the predictor '
-                     'knows no numbers of items, so nothing is said of what '
-                     'running the benchmark would show.')
+                     'knows no numbers of items, so it cannot say how small a '
+                     'difference running the benchmark would detect.')
     return notes
 
 

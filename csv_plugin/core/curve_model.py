@@ -74,7 +74,7 @@ class CurveModel:
         self.left_out_accuracies = left_out_accuracies
         self.floor = curves.floor
         self.noise = 1 / filled_items(observed.n_items)
-        # How far the accuracy is on the way from the floor (0) to 1 (1).
+        # How far accuracies are above the floor: 0 at the floor, 1 at 1.
         rest = np.maximum(1 - self.floor, TINY)
         share = np.clip((left_out_accuracies - self.floor) / rest, *SHARES)
         errors = observed.accuracies - left_out_accuracies
@@ -100,8 +100,8 @@ class CurveModel:
         """Return the variance of exponents about each curve, `(B,)`.
 
         `errors`, `(M, B)`, are observed minus predicted accuracies, where the
-        curve was fitted to the other families. `share`, `(M, B)`, is how far
-        the predicted accuracy is on the way from the floor (0) to 1 (1).
+        curve was fitted to the other families. `share`, `(M, B)`, is
+        (predicted accuracy - floor) / (1 - floor).
         """
         slopes = (1 - self.floor) * share * (1 - share)
         accuracies = self.left_out_accuracies

@@ -167,7 +167,8 @@ def pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:
     if not pairs:
         raise InputError(
             'answers of A and B', 'items that both answered',
-            f'items of {", ".join(a)} and of {", ".join(b)}',
+            f'none; A answered items of {", ".join(a)}, and B answered items '
+            f'of {", ".join(b)}',
             'Run both models on the same benchmarks, with the '
             'same prompts, metric and few-shot examples.')
     return pairs
@@ -275,8 +276,9 @@ def _items_of_both(a: AccuracyTable, b: AccuracyTable) -> dict[str, int]:
             continue
         of_b = items_of_b[name]
         if of_a and of_b and of_a != of_b:
-            raise InputError(f'items of {name!r}', 'as many of A as of B',
-                             f'{of_a} and {of_b}',
+            raise InputError(f'number of items of {name!r}',
+                             'the same for A and for B',
+                             f'{of_a} for A and {of_b} for B',
                              'Give accuracies on the same items.')
         found[name] = of_a or of_b
     return found
