@@ -101,7 +101,7 @@ class CurveModel:
 
         `errors`, `(M, B)`, are observed minus predicted accuracies, where the
         curve was fitted to the other families. `share`, `(M, B)`, is
-        (predicted accuracy - floor) / (1 - floor).
+        (predicted accuracy - floor) / (1 - floor), clipped to `SHARES`.
         """
         slopes = (1 - self.floor) * share * (1 - share)
         accuracies = self.left_out_accuracies
