@@ -16,12 +16,14 @@ from csv_plugin.core.measured import Measured
 class AccuracyTable(PublicNames):
     """Observed accuracies of M models on B benchmarks.
 
-    Lists may take the place of tuples and arrays; names are unique. `values`,
-    `(M, B)`, are in 0..1, NaN where a benchmark was not run. `chance`, `(B,)`,
-    is the accuracy at random guessing, in [0, 1); `n_items`, `(B,)`, is 0
-    where unknown. `measured` are records of accuracies that were imported,
-    perhaps of further models. Means leave out the benchmarks of
-    `outside_means`.
+    Lists may be given in place of tuples and arrays. Names of models are
+    unique, and so are names of benchmarks. `values`, `(M, B)`, are accuracies
+    in 0..1, NaN where a model was not run on a benchmark. `chance`, `(B,)`, is
+    the accuracy at random guessing, in [0, 1). `n_items`, `(B,)`, is the
+    number of items of each benchmark, 0 where it is unknown. `measured` says
+    how imported accuracies were measured; it may contain records of models
+    that are not in the table. Means over benchmarks leave out the benchmarks
+    named in `outside_means`.
 
     Raises:
         InputError: A name occurs twice, a shape does not fit the names, or a
@@ -58,17 +60,20 @@ class AccuracyTable(PublicNames):
         self._check_numbers()
 
     def column(self, benchmark: str) -> NDArray[np.float64]:
-        """Return accuracies on one benchmark, NaN where not run, `(M,)`."""
+        """Return the accuracies of all models on one benchmark, `(M,)`.
+
+        They are NaN for models that were not run on it.
+        """
         place = position('benchmarks', benchmark, self.benchmarks)
         return self.values[:, place]
 
     def select(self,
                models: Optional[Sequence[str]] = None,
                benchmarks: Optional[Sequence[str]] = None) -> 'AccuracyTable':
-        """Return the given models and benchmarks, in this order.
+        """Return a table of the given models and benchmarks, in this order.
 
-        All names of an axis by default. An `InputError` if a name is missing
-        from the table, or is given twice.
+        By default, it has all models and all benchmarks. Raises an
+        `InputError` if a name is not in the table, or is given twice.
         """
         models = self.models if models is None else models
         benchmarks = self.benchmarks if benchmarks is None else benchmarks
@@ -81,13 +86,15 @@ class AccuracyTable(PublicNames):
 
     def reindexed(self, models: Sequence[str],
                   benchmarks: Sequence[str]) -> 'AccuracyTable':
-        """Return the given models and benchmarks, NaN where missing.
+        """Return a table of the given models and benchmarks, in this order.
 
-        Missing chance levels and numbers of items are 0.
+        Names may be missing from this table. Their accuracies are NaN, and
+        the chance level and the number of items of a missing benchmark are 0.
         """
         rows = places(models, self.models)
         columns = places(benchmarks, self.benchmarks)
-        # A last row and column stand for missing names, whose place is -1.
+        # Names that are missing have the index -1, which selects an added last
+        # row or column of NaN.
         padded = np.pad(
             np.asarray(self.values, np.float64), (0, 1),
             constant_values=np.nan)
@@ -101,18 +108,18 @@ class AccuracyTable(PublicNames):
 
     @property
     def main(self) -> tuple[str, ...]:
-        """Benchmarks that means are over."""
+        """Return the benchmarks that count in means over benchmarks."""
         return tuple(name for name in self.benchmarks
                      if name not in self.outside_means)
 
     @property
     def benchmarks_run(self) -> tuple[str, ...]:
-        """Benchmarks with at least one accuracy."""
+        """Return the benchmarks on which at least one model was run."""
         run = ~np.isnan(self.values).all(axis=0)
         return tuple(np.array(self.benchmarks, object)[run])
 
     def to_dict(self) -> dict[str, dict[str, Optional[float]]]:
-        """Return accuracies by model and benchmark, None where not run."""
+        """Return `{model: {benchmark: accuracy}}`, None where not run."""
         rows = self.values.astype(object)
         rows[np.isnan(self.values)] = None
         found = {}
@@ -121,7 +128,10 @@ class AccuracyTable(PublicNames):
         return found
 
     def to_frame(self) -> Any:
-        """Return a pandas table, a row per model; pandas must be installed."""
+        """Return a pandas DataFrame with one row per model.
+
+        The package pandas must be installed.
+        """
         import pandas
         return pandas.DataFrame(self.values, self.models, self.benchmarks)
 
@@ -136,21 +146,28 @@ class AccuracyTable(PublicNames):
                                            | np.isnan(values)),
                      'a number in 0..1 or NaN',
                      'Divide percentages by 100; NaN stands for "not run".')
-        self._refuse('chance level', chance, ~((0 <= chance) & (chance < 1)),
-                     'a number in 0..1, below 1',
-                     'Divide percentages by 100; with k choices it is 1/k.')
+        self._refuse(
+            'chance level', chance, ~((0 <= chance) & (chance < 1)),
+            'a number in 0..1, below 1',
+            'Divide percentages by 100. With k answers to choose '
+            'from, the chance level is 1/k.')
         self._refuse('number of items', n_items,
                      ~((n_items >= 0) & (n_items == np.rint(n_items))),
                      'a whole number, 0 or more', 'Use 0 where it is unknown.')
 
     def _refuse(self, what: str, numbers: NDArray, is_wrong: NDArray,
                 expected: str, remedy: str) -> None:
-        """Raise an error for the first wrong number, `(M, B)` or `(B,)`."""
+        """Raise an `InputError` for the first wrong number, if there is one.
+
+        `numbers` and the mask `is_wrong` are `(M, B)` or `(B,)`. `what` is how
+        the error calls such a number.
+        """
         if not is_wrong.any():
             return
         place = tuple(np.argwhere(is_wrong)[0].tolist())
         where = what
-        # Accuracies have a row for each model, the other numbers have none.
+        # Accuracies are `(M, B)`. Chance levels and numbers of items are
+        # `(B,)`, so they belong to no model.
         if numbers.ndim == 2:
             where += f' of {self.models[place[0]]!r}'
         raise InputError(f'{where} on {self.benchmarks[place[-1]]!r}',
@@ -158,23 +175,32 @@ class AccuracyTable(PublicNames):
 
 
 def _numbers(where: str, values: ArrayLike) -> NDArray:
-    """Integers or floats as they are, other numbers and None as floats."""
+    """Return an array of the values, to check its shape and numbers.
+
+    Integers and floats keep their type. Other values, such as None (which
+    becomes NaN), are converted to floats; `where` is what the error calls
+    them if that fails.
+    """
     try:
         array = np.asarray(values)
         return array if array.dtype.kind in 'iuf' else array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(where, 'an array of numbers', str(error),
-                         'Give NaN where there is none.') from error
+                         'Give NaN in place of a missing number.') from error
 
 
 def places(names: Iterable[str], axis: Sequence[str]) -> list[int]:
-    """Return the index of each name on an axis, -1 for one not on it."""
+    """Return the index of each name in `axis`, -1 for a missing name."""
     place = {name: i for i, name in enumerate(axis)}
     return [place.get(name, -1) for name in names]
 
 
 def position(axis: str, name: str, names: Sequence[str]) -> int:
-    """Return the place of a name on an axis, or raise an `InputError`."""
+    """Return the index of `name` in `names`.
+
+    `axis` says what the names are, such as 'models'. Raises an `InputError`
+    that suggests similar names if the name is missing.
+    """
     if name not in names:
         nearest = get_close_matches(name, names, cutoff=0)
         raise InputError(axis, f'one of the {axis} of the table', repr(name),

@@ -1,13 +1,16 @@
-"""One model of the accuracies of all models on all benchmarks.
+"""The statistical model that predicts all accuracies from losses.
 
-This file fits the model to losses and accuracies of M models on B benchmarks,
-`(M, B)`, and predicts means and variances of the exponents of new models. The
-model averages a few Gaussian processes of exponents (core.member), which see
-losses in different forms. Every benchmark weighs them by how well they predict
-families left out. The mixture is replaced by one normal distribution of the
-exponent with its mean and its variance. Everything that is reported of
-accuracies is a view of the joint distribution that `AccuracyModel.joint`
-returns. The formulas stand in docs/appendix/method.md, "Three forms".
+This file fits it to the losses of M language models and to their accuracies on
+B benchmarks, `(M, B)`, and predicts the exponents of new models: means and
+variances. An exponent is the argument of the curve that gives the accuracy
+(Eq. 2, core.curve). The statistical model is a mixture of a few Gaussian
+processes of exponents, its members (core.member), which use losses in
+different forms, such as logarithms. For each benchmark, a member gets
+more weight the better it predicts families of models that were left out.
+The mixture is then replaced by one normal distribution of the exponent with
+the same mean and variance. All reported accuracies and intervals are computed
+from the joint distribution that `AccuracyModel.joint` returns. The formulas
+are in docs/appendix/method.md, "Three forms".
 """
 from collections.abc import Sequence
 from typing import Optional
@@ -25,18 +28,21 @@ from csv_plugin.core.settings import Settings
 
 
 class AccuracyModel:
-    """The fitted model.
+    """Predict accuracies from losses, after a fit to M models.
 
     Attributes:
-        members: The F fitted forms.
-        shares: Weights of the forms by benchmark, `(F, B)`; sums over F are 1.
+        members: The F members of the mixture, one for each form of losses.
+        shares: Weight of each member on each benchmark, `(F, B)`. The weights
+            on a benchmark add up to 1.
         floor: Accuracy of a model that knows nothing, `(B,)`.
-        noise: Noise of accuracies over p (1 - p), `(B,)`.
-        left_out: Predictions of the fitted models by the other families.
-        tails: Distribution of errors over their predicted deviations.
-        between: Correlation of a model's deviations on two benchmarks.
-        usual_deviations: Medians over fitted models of the deviations of
-            exponents without a model's family, `(B,)`.
+        noise: Variance of the noise of an observed accuracy p, divided by
+            p (1 - p), `(B,)`.
+        left_out: Predictions of the fitted models, each without its family.
+        tails: Distribution of errors divided by their predicted standard
+            deviations.
+        between: Correlation of the deviations of one model on two benchmarks.
+        usual_deviations: Predicted standard deviation of an exponent without
+            the model's family: the median over the fitted models, `(B,)`.
     """
 
     def __init__(self,
@@ -60,9 +66,11 @@ class AccuracyModel:
     def restored(cls, losses: UnitLosses, observed: Observed,
                  settings: Settings, floor: NDArray, shares: NDArray,
                  states: Sequence[dict[str, NDArray]]) -> 'AccuracyModel':
-        """Return the model that an earlier fit to the same models found.
+        """Rebuild the result of an earlier fit, without fitting again.
 
-        `states` has `Member.state` of each member.
+        `losses` and `observed` are those that were fitted to. `floor`, `(B,)`,
+        and `shares`, `(F, B)`, are attributes of the earlier result, and
+        `states` has the `Member.state` of each of its members.
         """
         model = cls.__new__(cls)
         model.settings, model.observed = settings, observed
@@ -79,9 +87,10 @@ class AccuracyModel:
     def _standardised(
             self,
             losses: UnitLosses) -> dict[bool, tuple[Scale, Standardised]]:
-        """Scales, and what they make of the losses of the fitted models.
+        """Return each scale with the standardised losses of fitted models.
 
-        Forms differ in scale only by `Form.logarithms`, which is the key.
+        The keys are the values of `Form.logarithms`: forms that agree in it
+        share one scale.
         """
         families = families_by_number(self.observed.families)
         found = {}
@@ -92,7 +101,7 @@ class AccuracyModel:
         return found
 
     def _calibrate(self) -> None:
-        """Learn from families left out how far errors go."""
+        """Estimate the size of errors from families left out of the fit."""
         observed = self.observed
         self.floor = self.members[0].posterior.floor
         self.noise = np.zeros(len(self.floor))
@@ -113,27 +122,32 @@ class AccuracyModel:
                                         NDArray]]) -> tuple[NDArray, NDArray]:
         """Return the mean and the variance of the mixture, `(M, B)` each.
 
-        `parts` are the means and variances of the members.
+        `parts` has one pair for each member: the means and the variances of
+        exponents, `(M, B)` each.
         """
         mean, variance = np.zeros((2, *parts[0][0].shape))
         for share, (part_mean, _) in zip(self.shares, parts):
             mean += share * part_mean
         for share, (part_mean, part_variance) in zip(self.shares, parts):
-            # Within members, and between their means.
+            # Variance within the member, plus that of the members' means.
             variance += share * (part_variance + (part_mean - mean)**2)
         return mean, variance
 
     @property
     def model_errors(self) -> NDArray[np.float64]:
-        """Root mean squared errors of fitted models without their family.
+        """Return the root mean squared error of each fitted model, `(M,)`.
 
-        In expected deviations, `(M,)`.
+        Each model is predicted without its family. Errors are divided by their
+        predicted standard deviations. The mean is over the benchmarks of
+        `Observed.teaching`.
         """
         return model_errors(self.left_out.errors[:, self.observed.teaching])
 
     @property
     def outliers(self) -> NDArray[np.bool_]:
-        """True for fitted models with errors above `Settings.outlier`, `(M,)`.
+        """Return the mask of fitted models that lie far off, `(M,)`.
+
+        Their `model_errors` are above `Settings.outlier`.
         """
         return self.model_errors > self.settings.outlier
 
@@ -142,10 +156,11 @@ class AccuracyModel:
               families: Optional[Sequence[str]] = None) -> Joint:
         """Return the joint distribution of the accuracies of new models.
 
-        Families are names, equal for models that deviate together; by default
-        every model has a family of its own. A name of a fitted family means a
-        new one, too: names do not show that a new model is trained like the
-        fitted ones, and errors of families left out hold for new families.
+        `families` has the family of each new model; errors of models of one
+        family are correlated. By default, every model is a family alone. A new
+        model never joins a family of fitted models, even if both families have
+        the same name: a name does not show that the new model was trained like
+        the fitted ones, and intervals are calibrated for new families.
         """
         first_new = len(self.observed.families)
         numbers = first_new + numbers_of(families, len(losses))
@@ -159,10 +174,12 @@ class AccuracyModel:
         return Joint(self, model_rows, *self.exponents(model_rows))
 
     def left_out_joint(self) -> Joint:
-        """Return the distribution of fitted models by the other families.
+        """Return the joint distribution of fitted models without own family.
 
-        NaN where no accuracy is observed. Every family is left out by itself,
-        so correlations between its models are not those of one prediction.
+        The means and variances of a model come from a fit without its family;
+        they are NaN where no accuracy is observed. The correlations between
+        models come from the fit to all families, so they do not quite belong
+        to these means and variances.
         """
         model_rows, left_out = [], []
         for member in self.members:
@@ -173,9 +190,10 @@ class AccuracyModel:
     def exponents(
             self,
             model_rows: Sequence[Standardised]) -> tuple[NDArray, NDArray]:
-        """Return means and variances of exponents, `(M, B)` each.
+        """Return the means and the variances of exponents, `(M, B)` each.
 
-        `model_rows` are what each member's scale makes of their losses.
+        `model_rows` has the losses of the M models as each member's scale
+        standardises them.
         """
         parts = []
         for member, rows in zip(self.members, model_rows):

@@ -1,42 +1,47 @@
 """The baseline: an accuracy from the mean loss alone, with a learned floor.
 
-For one benchmark, Eq. 2 of the mean loss of all units (Ge et al., ACL 2025):
+For one benchmark, the accuracy is Eq. 2 (Ge et al., ACL 2025) with the mean
+loss over all units as the score:
 
     accuracy = floor + (1 - floor) / (1 + exp(-e))
     e = level + slope (typical - loss) / spread
 
-The typical loss is the median of the training models, and the spread is the
-standard deviation of a normal distribution with their quartiles, so that a
-broken model does not set the scale. Level, slope and floor are those of the
-highest posterior density: errors have one standard deviation, that of a first
-fit, large ones count by their size rather than by its square (Huber, Annals of
-Mathematical Statistics 35(1), 1964), and weak priors keep a few models or a
-flat benchmark from giving a step.
+`typical` is the median loss of the training models. `spread` is the standard
+deviation of a normal distribution that has the quartiles of their losses. So
+a broken model does not set the scale. Level, slope and floor maximise the
+posterior density:
+
+* All accuracies scatter about the curve with one standard deviation, which a
+  first fit estimates.
+* Large errors cost in proportion to their size rather than to its square
+  (Huber, Annals of Mathematical Statistics 35(1), 1964).
+* Weak priors keep the curve from becoming a step where there are few models,
+  or where all accuracies on the benchmark are similar.
 """
 import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.scaling_law import Curve, accuracy_at
 
-#: Means and standard deviations of the normal priors of the level and of the
-#: logarithm of the slope.
+#: Means, and standard deviations, of the normal priors. Each array has that of
+#: the level first, then that of the logarithm of the slope.
 PRIOR, PRIOR_DEVIATION = np.array([-1.0, -0.4]), np.array([3.0, 1.5])
 
 
 def fit_mean_loss(loss: NDArray, accuracy: NDArray, chance: float) -> Curve:
     """Fit the baseline of one benchmark to n training models.
 
-    Accuracies fall as losses rise, or they are nearly flat.
+    On the fitted curve, accuracies fall as losses rise, if only a little.
 
     Args:
         loss (NDArray): Mean losses, in any unit, `(n,)`.
-        accuracy (NDArray): Fractions, `(n,)`; NaN where the benchmark was not
-            run. One model or more was run.
+        accuracy (NDArray): Fractions, `(n,)`, NaN for models that were not run
+            on the benchmark. At least one model was.
         chance (float): Accuracy at random guessing, a fraction below 1.
 
     Returns:
         Curve: Eq. 2 with the loss as the score, and a floor between 0 and
-        chance. It is flat, at the mean accuracy, if all losses are equal.
+        chance. If all losses are equal, it is constant at the mean accuracy.
     """
     known = ~np.isnan(accuracy)
     loss, accuracy = loss[known], accuracy[known]
@@ -44,8 +49,8 @@ def fit_mean_loss(loss: NDArray, accuracy: NDArray, chance: float) -> Curve:
     if not spread:
         return Curve.constant(accuracy.mean())
     position = (typical - loss) / spread
-    # Standard deviation of an accuracy about the curve, as a fraction, in the
-    # first fit; later ones add that of its residuals.
+    # Standard deviation of an accuracy (a fraction) about the curve in the
+    # first fit. Later fits add the scatter of the residuals of the first fit.
     usual_noise = 0.02
     # Floor of the first fit, as a share of the chance level.
     first_share = 0.8
@@ -54,18 +59,19 @@ def fit_mean_loss(loss: NDArray, accuracy: NDArray, chance: float) -> Curve:
     exponents = line[0] + np.exp(line[1]) * position
     fitted = accuracy_at(exponents, first_share * chance)
     median_error = np.median(np.abs(fitted - accuracy))
-    # Standard deviation of a normal distribution by its median absolute error.
+    # Standard deviation of a normal distribution, divided by its median
+    # absolute error.
     by_median = 1.4826
     noise = np.hypot(usual_noise, by_median * median_error)
-    # Floors that are tried, as shares of the chance level. Models may stay
-    # below chance, as where likely wrong answers are offered.
+    # Candidates for the floor, as shares of the chance level. Models may be
+    # below chance, for example if the wrong answers look plausible.
     floor_shares = 1.0, 0.95, 0.8, 0.5, 0.0
-    # Negative logarithm of the prior of the floor 0, relative to that of
-    # chance. Between them it is linear in the share.
+    # Negative logarithm of the prior density of the floor 0, relative to the
+    # density of a floor at chance. In between, it is linear in the share.
     floor_cost = 3.0
     least, floor = np.inf, chance
     for share in floor_shares if chance else (1.0, ):
-        # The last line is near the next one.
+        # Start from the line of the previous floor, which is close.
         line, cost = _fit_line(position, accuracy, share * chance, noise, line)
         cost += floor_cost * (1 - share)
         if cost < least:
@@ -76,12 +82,17 @@ def fit_mean_loss(loss: NDArray, accuracy: NDArray, chance: float) -> Curve:
 
 
 def _spread(loss: NDArray) -> float:
-    """Standard deviation by quartiles; 0 if losses differ by rounding only."""
+    """Return the standard deviation of losses, estimated from quartiles.
+
+    It is 0 if losses differ by rounding only.
+    """
     rounding = 1e-12 * np.abs(loss).max()
     low, high = np.quantile(loss, [0.25, 0.75])
-    # Quartiles of a normal distribution are so many standard deviations apart.
+    # Distance between the quartiles of a normal distribution, in standard
+    # deviations.
     quartiles_apart = 1.349
-    # Half of the models may have one loss.
+    # If half of the models have the same loss, the quartiles may be equal.
+    # Then the ordinary standard deviation is taken.
     for spread in ((high - low) / quartiles_apart, loss.std()):
         if spread > rounding:
             return float(spread)
@@ -90,42 +101,52 @@ def _spread(loss: NDArray) -> float:
 
 def _fit_line(position: NDArray, accuracy: NDArray, floor: float, noise: float,
               start: NDArray) -> tuple[NDArray, float]:
-    """Level and logarithm of the slope, `(2,)`, and their least cost.
+    """Return the line of least cost, `(2,)`, and this cost.
 
-    The cost is the negative logarithm of the posterior but for a constant.
-    Positions and accuracies are `(n,)`.
+    A line is the level and the logarithm of the slope. Its cost is the
+    negative logarithm of the posterior density, up to a constant. `position`
+    is `(typical - loss) / spread`, `(n,)`, and `accuracy` is `(n,)`. `noise`
+    is the standard deviation of an accuracy about the curve. The search begins
+    at the line `start`.
     """
     from scipy.optimize import least_squares
 
-    # Errors of more than so many standard deviations count by their size.
+    # Errors of more than so many standard deviations cost in proportion to
+    # their size.
     large = 5.0
 
     def predict(line: NDArray) -> tuple[NDArray, float]:
-        """Accuracies, `(n,)`, and the slope."""
-        # Logarithms of slopes above this are those of a step.
+        """Return the accuracies on the curve, `(n,)`, and the slope."""
+        # A curve with a larger logarithm of the slope is a step anyway.
         steepest = 30.0
         slope = np.exp(min(line[1], steepest))
         return accuracy_at(line[0] + slope * position, floor), slope
 
     def residuals(line: NDArray) -> NDArray:
-        """Roots of twice the parts of the cost, `(n + 2,)`."""
+        """Return residuals, `(n + 2,)`. Half their sum of squares is the cost.
+
+        The first n belong to the models, the last two to the priors.
+        """
         error = (predict(line)[0] - accuracy) / noise
         excess = np.hypot(1, error / large) - 1
         damped = np.copysign(large * np.sqrt(2 * excess), error)
         return np.append(damped, (line - PRIOR) / PRIOR_DEVIATION)
 
     def derivatives(line: NDArray) -> NDArray:
-        """Derivatives of the residuals in the line, `(n + 2, 2)`."""
+        """Return the derivatives of the residuals, `(n + 2, 2)`.
+
+        The columns are the level and the logarithm of the slope.
+        """
         fitted, slope = predict(line)
         error = (fitted - accuracy) / noise
         size = np.hypot(1, error / large)
-        # The derivative of the damped error, which is 1 where there is none.
+        # The derivative of the damped error by the error: 1 at error 0.
         damping = np.sqrt((size + 1) / 2) / size
         rise = damping * (fitted - floor) * (1 - fitted) / (1 - floor) / noise
         of_models = np.stack([rise, rise * slope * position], axis=1)
         return np.vstack([of_models, np.diag(1 / PRIOR_DEVIATION)])
 
-    # So close to the least cost that other versions of scipy agree.
+    # These tolerances are so small that all versions of scipy find the same.
     found = least_squares(
         residuals,
         start,

@@ -1,19 +1,21 @@
-"""Correlations of a model's errors on each pair of benchmarks.
+"""Correlation between a model's errors on two benchmarks, for each pair.
 
-Benchmarks that need alike skills go together more than others. This file takes
-the standardised errors of M fitted models on B benchmarks, `(M, B)`, each
-predicted without its family (`calibration.LeftOut`), and the mean correlation
-over all pairs, `between`. It returns one correlation for each pair of
-benchmarks, `(B, B)`. Only `Joint.given` uses them, to learn from known
-accuracies. The formula stands in docs/appendix/method.md, "Known accuracies".
+If two benchmarks need similar skills, a model that is better than predicted on
+one is likely to be better than predicted on the other. This file estimates how
+strongly, from the standardised errors of M fitted models on B benchmarks,
+`(M, B)`, each predicted without its family (`calibration.LeftOut`), and from
+the mean correlation over all pairs, `between`. It returns one correlation for
+each pair of benchmarks, `(B, B)`. Only `Joint.given` uses them, to predict
+from known accuracies. The formula is in docs/appendix/method.md, "Known
+accuracies".
 
-The estimate of a pair is the weighted mean of products of a model's errors on
-the two benchmarks. Part of what the estimates of pairs differ by is chance.
-How large the variance by chance is, is seen from how far products differ
-between families; the rest of the variance is called genuine. The correlation
-of each pair is the mean correlation plus genuine / (genuine + chance) of the
-estimate's distance from the mean (empirical Bayes; Morris, JASA 78(381),
-1983).
+The estimate of a pair is a weighted mean over models of the product of a
+model's errors on the two benchmarks. Estimates differ from pair to pair, in
+part by chance. The variance by chance is computed from how much the products
+differ between families. The rest of the variance between pairs is called
+genuine. Each estimate is then shrunk toward the mean over pairs: of its
+distance from the mean, the share genuine / (genuine + chance) is kept
+(empirical Bayes; Morris, JASA 78(381), 1983).
 """
 from collections.abc import Sequence
 
@@ -27,26 +29,29 @@ from csv_plugin.core.kernels import TINY
 
 def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,
                           between: float) -> NDArray[np.float64]:
-    """Return correlations of exponents between benchmarks, `(B, B)`.
+    """Return the correlation of exponents on each two benchmarks, `(B, B)`.
 
     Args:
-        left_out (LeftOut): Errors of M fitted models without their families.
-        stretch (float): Deviations are larger than predicted by this factor.
-        families (NDArray): Numbers that are equal in a family, `(M,)`.
+        left_out (LeftOut): Errors of M fitted models, each predicted without
+            its family.
+        stretch (float): Factor by which errors are larger than their predicted
+            standard deviations.
+        families (NDArray): The number of each model's family, `(M,)`.
         between (float): The mean correlation over all pairs.
     """
     seen = ~np.isnan(left_out.errors)
     errors = np.where(seen, left_out.errors, 0) / stretch
     errors = np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR)
     weight = weights_of_models(families)
-    # Errors are divided by their root mean square on each benchmark.
+    # Scale errors to a root mean square of 1 on each benchmark.
     total_weight = np.maximum(weight @ seen, TINY)
     mean_square = np.maximum(weight @ errors**2 / total_weight, TINY)
     errors = errors / np.sqrt(mean_square)
-    # Noise of items has no part in exponents. So the product of errors on
-    # benchmarks 1 and 2 has the expectation correlation x root_1 root_2, where
-    # `root` is that of the share of the variance that is not noise of items.
-    # Least squares weigh the product by root_1 root_2.
+    # Errors are of accuracies, which contain the noise of items; exponents
+    # do not. So the product of errors on benchmarks 1 and 2 has the
+    # expectation correlation x root_1 root_2. Here, `root` is the square root
+    # of the share of the variance that is not noise of items. A fit by least
+    # squares weighs the product by root_1 root_2.
     root = np.where(seen, np.sqrt(left_out.uncertain), 0)
     with_errors = np.unique(families[seen.any(axis=1)])
     members = [np.flatnonzero(families == family) for family in with_errors]
@@ -60,11 +65,12 @@ def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,
 
 def _sums_over_families(values: NDArray, weight: NDArray,
                         members: Sequence[NDArray]) -> NDArray[np.float64]:
-    """Weighted sums, over the models of each family, of products of values.
+    """Return the sum of products of values on two benchmarks, `(F, B, B)`.
 
-    `(F, B, B)`: the products are those on pairs of benchmarks. Values are
-    `(M, B)`, 0 without an accuracy, and weights `(M,)`. `members` are the
-    rows of the models of each of F families.
+    Element f, i, j is the weighted sum over the models of family f of the
+    product of the model's values on benchmarks i and j. `values` are `(M, B)`,
+    0 where there is no accuracy, and `weight` is `(M,)`. `members` has the
+    indices of the models of each of the F families.
     """
     n_benchmarks = values.shape[1]
     sums = np.zeros((len(members), n_benchmarks, n_benchmarks))
@@ -75,30 +81,33 @@ def _sums_over_families(values: NDArray, weight: NDArray,
 
 
 def _shifts(products: NDArray, expected: NDArray) -> NDArray[np.float64]:
-    """What the correlation of each pair exceeds the mean by, `(B, B)`.
+    """Return each pair's correlation minus the mean over pairs, `(B, B)`.
 
-    `products` are sums of products of errors by family, and `expected` what
-    these would be at a correlation of 1, `(F, B, B)` each.
+    `products` are sums over the models of each family of products of errors.
+    `expected` is what these sums would be if the correlation was 1. Both are
+    `(F, B, B)`.
     """
     total = np.maximum(expected.sum(axis=0), TINY)
-    # Each pair of benchmarks once, if any model has errors on both.
+    # Select each pair of benchmarks once, if a model has errors on both.
     pairs = np.triu(expected.sum(axis=0) > TINY, 1)
     n_families = len(products)
-    # One family does not show how far its products are off by chance.
+    # With one family, the variance by chance is unknown.
     if n_families < 2 or not pairs.any():
         return np.zeros_like(total)
     estimate = products.sum(axis=0) / total
-    # The variance of the estimate, from how families differ from it.
+    # The variance of the estimate by chance, from how far the products of
+    # each family are from those that the estimate implies.
     differences = products - estimate * expected
     scatter = (differences**2).sum(axis=0) / total**2
     scatter *= n_families / (n_families - 1)
-    # The mean over pairs weighs them by how much is known of them.
+    # The mean over pairs gives more weight to pairs with more data.
     weights = total[pairs] / total[pairs].sum()
     away = estimate - weights @ estimate[pairs]
-    # The scatter of a single pair is rough. Its variance by chance is the mean
-    # over pairs of scatter x total, over its own total.
+    # The scatter of a single pair is a rough estimate. So the variance of a
+    # pair by chance is taken as the mean over all pairs of scatter x total,
+    # divided by the total of this pair.
     chance = (scatter * total)[pairs].mean() / total
-    # The square of a distance is expected to be genuine + scatter.
+    # The expectation of away^2 is genuine + scatter.
     excess = away**2 - scatter
     square_weights = total[pairs]**2
     genuine = square_weights @ excess[pairs] / square_weights.sum()

@@ -1,15 +1,17 @@
-"""How far predictions err, by families left out.
+"""Calibrate intervals by the errors of predictions without the own family.
 
-Standard deviations of the posterior are right only if the model is. So every
-fitted model is predicted without its family. An error of its accuracy over the
-predicted deviation is a standardised error, `(M, B)` in all. From these this
-file computes by how much intervals must be stretched, how heavy the tails of
-errors are, how far errors of one model go together on several benchmarks, and
-which models lie far off. The formulas stand in docs/appendix/method.md,
-"Families left out" and "Tails".
+Standard deviations of the posterior are right only if its assumptions are. So
+every fitted model is also predicted without its family. The error of its
+accuracy divided by the predicted standard deviation is its standardised error;
+M models on B benchmarks have `(M, B)` of them. From these errors, this file
+computes by which factor intervals must be stretched, how heavy the tails of
+the errors are, how strongly the errors of one model on several benchmarks are
+correlated, and which models lie far off. The formulas are in
+docs/appendix/method.md, "Families left out" and "Tails".
 
 The tails are fitted to errors of accuracies, but `core.joint` applies them to
-deviations of exponents as well: the curve is nearly a line over one interval.
+deviations of exponents, too. This is nearly the same, as the curve from
+exponents to accuracies is nearly a line over one interval.
 """
 from dataclasses import dataclass
 
@@ -21,37 +23,46 @@ from csv_plugin.core.curve import moments
 
 #: Candidates for the degrees of freedom of Student's t.
 CANDIDATE_DEGREES = (3., 4., 6., 10., 30.)
-#: Largest candidate for the stretch of deviations, and number of candidates.
+#: Largest candidate for the factor that stretches predicted deviations, and
+#: number of candidates.
 MOST_STRETCH, N_STRETCHES = 2., 15
-#: The correlation between benchmarks is shrunk toward 0, as if this number of
-#: uncorrelated pairs of errors had been seen as well.
+#: The correlation between benchmarks is shrunk toward 0, as if the data had
+#: this number of uncorrelated pairs of errors more.
 PAIRS_WITHOUT = 15
-#: Standardised errors beyond this count as this in the correlation.
+#: Larger standardised errors are clipped to this (or to minus this) before
+#: correlations are computed.
 LARGEST_ERROR = 3.
-#: Largest correlation between benchmarks.
+#: Largest correlation between benchmarks that is returned.
 MOST_CORRELATED = .95
 
 
 @dataclass(frozen=True)
 class Tails:
-    """Distribution of errors over predicted deviations: stretched Student's t.
+    """The distribution of standardised errors, a stretched Student's t.
+
+    An error divided by its predicted standard deviation is `stretch` times a
+    variable with Student's t distribution of `degrees` degrees of freedom.
     """
     stretch: float
     degrees: float
 
     def quantile(self, level: float) -> float:
-        """Return half the width of an interval, in predicted deviations."""
+        """Return half the width of the interval with this level.
+
+        The unit is the predicted standard deviation. `level` is a fraction.
+        """
         return float(self.stretch * stdtrit(self.degrees, (1 + level) / 2))
 
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Predictions of fitted models by the other families, `(M, B)`.
+    """Predictions of M fitted models, each from the other families only.
 
-    `accuracies` are predicted ones and `deviations` their standard deviations,
-    fractions. `errors` are observed minus predicted accuracies, over the
-    deviations. `uncertain` is the share of the variance that is not noise of
-    items. All are NaN where no accuracy is observed.
+    All attributes are `(M, B)`, and NaN where no accuracy is observed.
+    `accuracies` are the predicted accuracies and `deviations` their predicted
+    standard deviations, as fractions. `errors` are observed minus predicted
+    accuracies, divided by the deviations. `uncertain` is the share of the
+    predicted variance that is not noise of items.
     """
     accuracies: NDArray[np.float64]
     deviations: NDArray[np.float64]
@@ -61,7 +72,11 @@ class LeftOut:
     @classmethod
     def of(cls, mean: NDArray, variance: NDArray, observed: NDArray,
            floor: NDArray, noise: NDArray) -> 'LeftOut':
-        """Return them from means and variances of exponents, `(M, B)`."""
+        """Compute the predictions from means and variances of exponents.
+
+        `mean`, `variance` and the accuracies `observed` are `(M, B)`. `floor`
+        and `noise` are `(B,)`, as in `curve.moments`.
+        """
         missing = np.isnan(observed)
         mean = np.where(missing, np.nan, mean)
         accuracies, deviations = moments(mean, variance, floor, noise)
@@ -73,10 +88,11 @@ class LeftOut:
     def calibrate(self, families: NDArray, teaching: NDArray,
                   least_degrees: float,
                   least_stretch: float) -> tuple[Tails, float]:
-        """Return the tails and the correlation between benchmarks.
+        """Return the tails of errors, and the correlation between benchmarks.
 
-        They are fitted to the benchmarks of `teaching`, a mask `(B,)`.
-        `families` are numbers, equal in a family, `(M,)`.
+        Both are fitted to the errors on the benchmarks of the mask `teaching`,
+        `(B,)`. `families` is the number of each model's family, `(M,)`. The
+        limits `least_degrees` and `least_stretch` are as in `fit_tails`.
         """
         errors = self.errors[:, teaching]
         seen = ~np.isnan(errors)
@@ -91,11 +107,12 @@ class LeftOut:
 
 def fit_tails(errors: NDArray, weight: NDArray, n_families: int,
               least_degrees: float, least_stretch: float) -> Tails:
-    """Fit tails to standardised errors of families left out.
+    """Fit the distribution of standardised errors by maximum likelihood.
 
-    Errors and their weights are `(M, B)`; an error is NaN without an accuracy.
-    There are fewer degrees of freedom than families, but at least
-    `least_degrees`, and the stretch is at least `least_stretch`.
+    Errors, of models predicted without their family, and their weights are
+    `(M, B)`. Errors are NaN where there is no accuracy. The degrees of freedom
+    are at most the number of families minus one, but at least `least_degrees`.
+    The stretch is at least `least_stretch`.
     """
     most_degrees = max(n_families - 1., least_degrees)
     all_degrees = np.unique(np.minimum(CANDIDATE_DEGREES, most_degrees))
@@ -111,7 +128,8 @@ def fit_tails(errors: NDArray, weight: NDArray, n_families: int,
 
 
 def _cost_of_tails(tails: Tails, errors: NDArray, weight: NDArray) -> float:
-    """Minus the weighted log likelihood of errors, less a constant."""
+    """Return minus the weighted log likelihood of errors, up to a constant.
+    """
     degrees, power = tails.degrees, (tails.degrees + 1) / 2
     norm = gammaln(degrees / 2) - gammaln(power) + .5 * np.log(degrees)
     ratio = (errors / tails.stretch)**2 / degrees
@@ -120,15 +138,17 @@ def _cost_of_tails(tails: Tails, errors: NDArray, weight: NDArray) -> float:
 
 
 def fit_correlation(errors: NDArray, share: NDArray, weight: NDArray) -> float:
-    """Return the correlation of a model's exponents between benchmarks.
+    """Return the correlation between a model's exponents on two benchmarks.
 
-    Errors are those of `fit_tails` over their stretch. `share`, `(M, B)`, is
-    the share of their variance that is not noise of items.
+    It is one number for all pairs of benchmarks. `errors`, `(M, B)`, are
+    standardised errors divided by the stretch of the tails. `share`, `(M, B)`,
+    is the share of their variance that is not noise of items, and `weight`,
+    `(M, B)`, is as in `fit_tails`.
 
-    The product of a model's standardised errors on two benchmarks has the
-    expectation correlation x root(share_1 share_2), as noise of items is
-    independent. The correlation is that of least squares over all pairs, with
-    `PAIRS_WITHOUT` pairs of product 0 added.
+    The product of a model's errors on two benchmarks has the expectation
+    correlation x root(share_1 share_2), because the noise of items on the two
+    is independent. The correlation is fitted to all products by least squares,
+    with `PAIRS_WITHOUT` products of 0 added.
     """
     seen = ~np.isnan(errors)
     root = np.where(seen, np.sqrt(share), 0)
@@ -142,9 +162,10 @@ def fit_correlation(errors: NDArray, share: NDArray, weight: NDArray) -> float:
 
 
 def _sums_over_pairs(values: NDArray) -> NDArray[np.float64]:
-    """Sums, over pairs of different benchmarks, of products, `(M,)`.
+    """Return, for each model, the sum of products of its values, `(M,)`.
 
-    Values are `(M, B)`. Each pair counts once.
+    The sum is over all pairs of different benchmarks, each of which counts
+    once. Values are `(M, B)`.
     """
     square_of_sum = values.sum(axis=1)**2
     sum_of_squares = (values**2).sum(axis=1)
@@ -152,41 +173,46 @@ def _sums_over_pairs(values: NDArray) -> NDArray[np.float64]:
 
 
 def model_errors(errors: NDArray) -> NDArray[np.float64]:
-    """Return root mean squared standardised errors of models, `(M,)`.
+    """Return each model's root mean squared standardised error, `(M,)`.
 
-    Errors are `(M, B)`, NaN without an accuracy. The result is NaN for models
-    without any.
+    `errors` are `(M, B)`, NaN where there is no accuracy. The result is NaN
+    for a model without any accuracy.
     """
     return np.sqrt(_mean_squares(errors))
 
 
 def doubt_of(errors: NDArray, deviations: NDArray, teaching: NDArray,
              outlier: float) -> NDArray[np.float64]:
-    """Return the variance to add for models that others do not explain.
+    """Return the variance to add to the noise of models that lie far off.
 
-    It is their predicted variance, times what their mean squared error exceeds
-    the square of `outlier` by. Errors over deviations, and these, are
-    `(M, B)`, the errors NaN where there is no accuracy. Mean squares are over
-    the benchmarks of `teaching`, `(B,)`.
+    The result is `(M, B)`: the predicted variance, times (mean squared error -
+    outlier^2). It is 0 for models whose mean squared error is less than
+    outlier^2. `errors`, `(M, B)`, are divided by the predicted `deviations`,
+    `(M, B)`, and are NaN where there is no accuracy. Mean squares are over the
+    benchmarks of the mask `teaching`, `(B,)`.
     """
     beyond = _mean_squares(errors[:, teaching]) - outlier**2
-    # 0 also for models without an accuracy, whose mean square is NaN.
+    # The mean square of a model without any accuracy is NaN; it becomes 0.
     beyond = np.fmax(beyond, 0)
     return np.where(np.isnan(errors), 0, deviations**2 * beyond[:, None])
 
 
 def _mean_squares(errors: NDArray) -> NDArray[np.float64]:
-    """Mean squared errors of models, `(M,)`, NaN without any."""
+    """Return the mean squared error of each model, `(M,)`.
+
+    `errors` are `(M, B)`. The result is NaN for a model without any.
+    """
     n_seen = (~np.isnan(errors)).sum(axis=1)
     return np.nansum(errors**2, axis=1) / np.where(n_seen, n_seen, np.nan)
 
 
 def weights_of_models(families: NDArray) -> NDArray[np.float64]:
-    """Return weights of models by the size of their family, `(M,)`.
+    """Return the weight of each model, by the size of its family, `(M,)`.
 
-    Models of a family are alike. So each of k models of a family weighs one
-    over the root of k, and together they weigh the root of k. All models of
-    the family among these M count, also on benchmarks where few of them have
-    an accuracy. `families`, `(M,)`, are numbers, equal in a family.
+    Models of one family are similar, so k of them tell less than k independent
+    models. Each of k models of a family weighs 1 / sqrt(k), and together they
+    weigh sqrt(k). This k is the number of the family's models among all M
+    models, even on a benchmark that few of them have an accuracy on.
+    `families`, `(M,)`, is the number of each model's family, 0 or more.
     """
     return 1 / np.sqrt(np.bincount(families)[families])

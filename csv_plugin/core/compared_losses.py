@@ -1,4 +1,4 @@
-"""Losses of the models of a comparison, by text or item."""
+"""Losses of the models that are compared, one for each text or item."""
 from collections.abc import Sequence
 from typing import NamedTuple, Optional, Union
 
@@ -12,18 +12,22 @@ from csv_plugin.core.losses import TargetTokens, TextLosses
 from csv_plugin.core.model_losses import TokenLossDump
 from csv_plugin.core.predictor import Predictor
 
-#: What one run is given as: token losses, or a table of this model alone.
+#: Losses of one run: a dump of its token losses, or a table whose only model
+#: is the run.
 RunLosses = Union[TokenLossDump, FeatureTable]
 
 
 class ComparedLosses(NamedTuple):
-    """Losses of M models by S texts or items.
+    """Losses of M models on S texts or items.
 
-    The models are the `n_runs` of A, those of B, and further runs of one
-    recipe. A row of `losses`, `(M, S)`, adds up to the mean loss of the model.
-    `shares`, `(S,)`, are the texts' shares of all characters (or the weights
-    of the columns of a table in the mean loss), and add up to 1. `features`
-    are what a predictor takes, None without one.
+    The models are in this order: the runs of A, the runs of B, and further
+    runs of one recipe. `n_runs` are the numbers of runs of A and of B. `texts`
+    are the names of the texts or items. `losses`, `(M, S)`, are what each text
+    adds to the mean loss: a row adds up to the mean loss of the model.
+    `shares`, `(S,)`, are the shares of the texts in all characters; for a
+    table of losses, they are the weights of its columns in the mean loss.
+    `features` has the feature columns for a predictor; it is None without a
+    predictor.
     """
     n_runs: tuple[int, int]
     texts: tuple[str, ...]
@@ -33,12 +37,16 @@ class ComparedLosses(NamedTuple):
 
     @property
     def n_compared(self) -> int:
-        """Number of the runs of A and of B."""
+        """Return the number of runs of A and B together."""
         return sum(self.n_runs)
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """Weights of the runs of A and B in B minus A, `(M,)`; others 0."""
+        """Return the weights of all models in the difference B - A, `(M,)`.
+
+        With them, the difference of the means over the runs of B and over the
+        runs of A is a weighted sum. Further runs of one recipe have weight 0.
+        """
         found = np.zeros(len(self.losses))
         n_a = self.n_runs[0]
         found[:n_a] = -1 / n_a
@@ -47,7 +55,7 @@ class ComparedLosses(NamedTuple):
 
     @property
     def recipes(self) -> list[slice]:
-        """Rows of each recipe of which there are several runs."""
+        """Return the rows of each recipe that has two or more runs."""
         n_a = self.n_runs[0]
         n_compared, n_models = self.n_compared, len(self.losses)
         groups = (0, n_a), (n_a, n_compared), (n_compared, n_models)
@@ -60,10 +68,12 @@ class ComparedLosses(NamedTuple):
 
 def measure(models: Sequence[RunLosses], n_runs: tuple[int, int],
             predictor: Optional[Predictor]) -> ComparedLosses:
-    """Return the losses of models, all of them dumps or all tables.
+    """Return the losses of the models on each text or item.
 
-    Models are as in `ComparedLosses`. An `InputError` if kinds, texts or
-    columns differ, or as in `Predictor.features`.
+    `models` has a dump for each model, or a table for each. Their order and
+    `n_runs` are as in `ComparedLosses`. Raises an `InputError` if there are
+    dumps and tables, if their texts or columns differ, or for the reasons of
+    `Predictor.features`.
     """
     dumps: list[TokenLossDump] = []
     tables: list[FeatureTable] = []
@@ -73,8 +83,10 @@ def measure(models: Sequence[RunLosses], n_runs: tuple[int, int],
         else:
             tables.append(part)
     if dumps and tables:
-        raise InputError('losses of two models', 'dumps or tables', 'both',
-                         'Give losses of one kind.')
+        raise InputError('losses of the compared models',
+                         'token losses of all, or tables of all',
+                         'token losses of some, tables of others',
+                         'Give losses of one kind for all models.')
     if dumps:
         return _measure_dumps(dumps, n_runs, predictor)
     return _measure_tables(tables, n_runs, predictor)
@@ -82,25 +94,26 @@ def measure(models: Sequence[RunLosses], n_runs: tuple[int, int],
 
 def _measure_tables(tables: Sequence[FeatureTable], n_runs: tuple[int, int],
                     predictor: Optional[Predictor]) -> ComparedLosses:
-    """The losses of tables of one model each, in the unit of the tables."""
+    """Return the losses of tables of one model each, in their unit."""
     columns = predictor.columns if predictor else tables[0].columns
     for table in tables:
         if len(table.models) != 1:
-            raise InputError('table of losses', 'one model',
-                             shortened(', '.join(table.models), 60),
-                             'Select a model: table.select([name]).')
+            raise InputError(
+                'table of losses', 'one model',
+                shortened(', '.join(table.models), 60),
+                'Select one of its models: table.select([name]).')
         if predictor:
             table.columns.check_same(columns)
         else:
-            table.columns.check_same(columns, 'losses of two models',
+            table.columns.check_same(columns, 'losses of the compared models',
                                      'the first model')
     values = np.concatenate([table.values for table in tables])
     features = None
     if predictor:
         names = stand_in_names(n_runs, len(tables) - sum(n_runs))
         features = predictor.features(FeatureTable(names, columns, values))
-    # Columns with the uniform weight 0 hold tokens of answers, whose texts
-    # other columns count already.
+    # Columns with the uniform weight 0 contain tokens of answers. The losses
+    # of the texts of these answers are already in other columns.
     counted = np.flatnonzero(columns.uniform)
     shares = columns.uniform[counted]
     texts = tuple(columns.units[k] for k in counted)
@@ -110,9 +123,10 @@ def _measure_tables(tables: Sequence[FeatureTable], n_runs: tuple[int, int],
 
 def _measure_dumps(dumps: Sequence[TokenLossDump], n_runs: tuple[int, int],
                    predictor: Optional[Predictor]) -> ComparedLosses:
-    """The losses of dumps, in nats per character.
+    """Return the losses of dumps, in nats per character.
 
-    They are on the tokens of the predictor or, without one, of the first dump.
+    They are counted on the tokens of the predictor's tokenizer or, without a
+    predictor, of the tokenizer of the first dump.
     """
     names = stand_in_names(n_runs, len(dumps) - sum(n_runs))
     by_name = dict(zip(names, dumps))
@@ -137,10 +151,11 @@ def _measure_dumps(dumps: Sequence[TokenLossDump], n_runs: tuple[int, int],
 
 def stand_in_names(n_runs: tuple[int, int],
                    n_others: int = 0) -> tuple[str, ...]:
-    """Return names of the runs of A, of B, and of further runs.
+    """Return unique names for the runs of A, of B, and for further runs.
 
-    They stand in for the names of models, two of which may be equal, and are
-    what errors call the models: 'A', or 'A1' and 'A2'; 'run 1'.
+    Two models may have the same name, so errors use these names instead: 'A'
+    for a single run of A, 'A1' and 'A2' for two, and 'run 1' for the first of
+    the `n_others` further runs.
     """
     names = []
     for side, n_of_side in zip('AB', n_runs):

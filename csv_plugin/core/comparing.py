@@ -1,8 +1,9 @@
-"""Comparison of two models or recipes by losses, predictions and accuracies.
+"""Compare two models or recipes by losses, predictions and accuracies.
 
-A and B are one run each, or several runs of one recipe each, which differ in
-their seed. Several runs show the noise of runs, and then the verdict is about
-recipes.
+A is one run, or several runs of one recipe that differ only in their seed; B
+likewise. Several runs of a recipe show how much results vary from seed to seed
+(the noise of runs). Then the verdict is about the recipes, else about the two
+runs.
 """
 from collections.abc import Sequence
 from typing import Optional, Union
@@ -49,40 +50,48 @@ def compare(a: Optional[Runs] = None,
             ) -> Comparison:  # yapf: disable
     """Compare B with A by their losses, answers or accuracies.
 
-    Scored: the tokens that all models scored in full, on the tokens of the
-    predictor, or else of A.
+    Token losses are compared on the tokens that all models scored in full.
+    They are tokens of the predictor's tokenizer or, without a predictor, of
+    the tokenizer of A.
 
     Args:
-        a (Optional[Runs]): Token losses of A, or a table of this model alone;
-            a list for several runs of one recipe. None to compare answers or
-            accuracies alone.
-        b (Optional[Runs]): Those of B, on the same texts.
-        predictor (Optional[Predictor]): Predicts accuracies; without it,
-            the losses themselves are compared.
-        answers (Optional[tuple[Answers, Answers]]): Grades of A and B in
-            0..1, by benchmark and item; of one run each.
-        same_recipe (Sequence[RunLosses]): Two or more further runs of one
-            recipe that differ in their seed, which add the noise of runs.
-        same_family (bool): A and B share weights or data. Checkpoints of one
-            run do, by their names: run@1000 and run@2000.
-        level (float): Level of the intervals.
-        margin (float): Smallest difference of accuracies that matters.
-        decided_by (str): A benchmark, 'mean' or 'loss'. By default it is the
-            mean; or the loss, if there are no accuracies, or if the predicted
-            mean is unclear and the loss shows a difference of the same sign.
+        a (Optional[Runs]): Token losses of A, or a table of losses whose only
+            model is A; a list of these for several runs of one recipe. None
+            to compare answers or accuracies alone.
+        b (Optional[Runs]): Losses of B on the same texts, given as for A.
+        predictor (Optional[Predictor]): Predicts accuracies from the losses;
+            without it, only the losses themselves are compared.
+        answers (Optional[tuple[Answers, Answers]]): Grades of A and of B in
+            0..1, by benchmark and item. A and B must be one run each.
+        same_recipe (Sequence[RunLosses]): Losses of two or more further runs
+            of one recipe, which differ only in their seed. They show the noise
+            of runs.
+        same_family (bool): True if A and B share weights or data. Names such
+            as run@1000 and run@2000 show that both are checkpoints of one
+            run; these count as one family even if this is False.
+        level (float): Level of the intervals, a fraction.
+        margin (float): Smallest difference of accuracies that matters, a
+            fraction.
+        decided_by (str): What the verdict is taken from: a benchmark, 'mean'
+            or 'loss'. By default it is the mean accuracy. It is the loss if
+            there are no accuracies, or if the verdict on the predicted mean is
+            'cannot tell' and the loss shows which is better, in the same
+            direction.
         accuracies (Optional[tuple[AccuracyTable, AccuracyTable]]): Observed
             accuracies of the runs of A and of B, a row for each run.
 
     Returns:
-        Comparison: Differences of B minus A. Accuracies are fractions;
-        losses are in the unit of the table, or nats per character. None
-        is predicted where all training models are at chance.
+        Comparison: Differences B - A. Accuracies are fractions. Losses are in
+        the unit of the tables; token losses are in nats per character. No
+        accuracy is predicted on benchmarks where all training models of the
+        predictor are at chance.
 
     Raises:
-        InputError: There is nothing to compare, the losses are not on the
-            same texts, there is a single run of the recipe, no item has
-            answers of both, no benchmark has accuracies of all runs or none of
-            a known number of items, or as in `Predictor.features`.
+        InputError: There is nothing to compare; the losses are not on the same
+            texts; `same_recipe` has a single run; no item has answers of both
+            A and B; no benchmark has accuracies of all runs (with one run
+            each, and a known number of items); `decided_by` is not compared;
+            or for the reasons of `Predictor.features`.
     """
     _check_fractions(level, margin)
     runs_of_a, runs_of_b = _listed(a), _listed(b)
@@ -90,8 +99,10 @@ def compare(a: Optional[Runs] = None,
     needs_losses = bool(predictor or same_recipe)
     _check_given(n_runs, answers, accuracies, needs_losses)
     if len(same_recipe) == 1:
-        raise InputError('runs of the same recipe', 'two or more', '1',
-                         'Give runs that differ in their seed alone.')
+        raise InputError(
+            'runs of the same recipe', 'two or more', '1',
+            'Give two or more further runs that differ only in '
+            'their seed, or none.')
     names = _names_of(runs_of_a, 'A'), _names_of(runs_of_b, 'B')
     found: list[Difference] = []
     notes: list[str] = []
@@ -129,9 +140,9 @@ def _compare_losses(measured: ComparedLosses, runs: Sequence[str],
                     predictor: Optional[Predictor], same_family: bool,
                     level: float,
                     margin: float) -> tuple[list[Difference], list[str]]:
-    """Differences of the losses and of predicted accuracies, and notes.
+    """Return differences of losses and of predicted accuracies, and notes.
 
-    `runs` are the names of the runs of A and of B.
+    `runs` has the names of the runs of A, then of B.
     """
     n_runs = measured.n_runs
     found: list[Difference] = []
@@ -139,9 +150,10 @@ def _compare_losses(measured: ComparedLosses, runs: Sequence[str],
     if _losses_are_compared(measured, predictor):
         found.append(difference_of_losses(measured, level))
     else:
-        notes.append('one loss a model, so that its noise is unknown: the '
-                     'losses themselves are not compared. Give losses by '
-                     'text or item, or runs of one recipe with other seeds.')
+        notes.append('a single loss for each model, so the noise of losses is '
+                     'unknown, and the losses themselves are not compared. '
+                     'Give losses by text or item, or several runs of one '
+                     'recipe that differ in their seed (--same-recipe).')
     if predictor and measured.features is not None:
         one_family = same_family or _of_one_run(runs)
         joint = _joint(predictor, measured.features, n_runs, one_family)
@@ -156,7 +168,7 @@ def _compare_losses(measured: ComparedLosses, runs: Sequence[str],
 
 
 def _listed(runs: Optional[Runs]) -> list[RunLosses]:
-    """The runs of a model or recipe; none if there are no losses."""
+    """Return a list of the runs of A or B, empty if `runs` is None."""
     if runs is None:
         return []
     if isinstance(runs, (TokenLossDump, FeatureTable)):
@@ -165,7 +177,7 @@ def _listed(runs: Optional[Runs]) -> list[RunLosses]:
 
 
 def _names_of(runs: Sequence[RunLosses], default: str) -> tuple[str, ...]:
-    """The names of runs; the default if there are none."""
+    """Return the names of the runs, or the default name if `runs` is empty."""
     names = []
     for part in runs:
         if isinstance(part, TokenLossDump):
@@ -176,7 +188,10 @@ def _names_of(runs: Sequence[RunLosses], default: str) -> tuple[str, ...]:
 
 
 def _of_one_run(models: Sequence[str]) -> bool:
-    """True for names of checkpoints of one run, such as run@1000."""
+    """Return True if the names are of checkpoints of a single run.
+
+    Examples are run@1000 and run@2000.
+    """
     runs = {run_of(model) for model in models}
     return len(runs) == 1 and '@' in models[0]
 
@@ -188,45 +203,57 @@ def _check_given(n_runs: tuple[int, int], answers: Optional[tuple[Answers,
                                                                   Answers]],
                  accuracies: Optional[tuple[AccuracyTable, AccuracyTable]],
                  needs_losses: bool) -> None:
-    """Refuse what cannot be compared; `n_runs` have losses."""
+    """Raise an `InputError` if what was given cannot be compared.
+
+    `n_runs` are the numbers of runs of A and of B that have losses.
+    """
     a, b = n_runs
     others = answers is not None or accuracies is not None
     if bool(a) != bool(b) or not (a or others):
         raise InputError('comparison',
-                         'losses, answers or accuracies of A and of B',
-                         'them of one model or of none',
-                         'Give one of them of both models.')
+                         'losses, answers or accuracies of both A and B',
+                         'nothing, or losses of only one of the two',
+                         'Give the same kind of results for A and for B.')
     if not a and needs_losses:
-        raise InputError('comparison without losses',
-                         'no predictor and no `same_recipe` runs',
-                         'one of both', 'Give the losses of A and B, too.')
+        raise InputError(
+            'comparison without losses',
+            'neither a predictor nor `same_recipe` runs',
+            'a predictor or `same_recipe` runs',
+            'Give the losses of A and B, too, or leave out the '
+            'predictor and `same_recipe`.')
     if answers is not None and (max(a, b) > 1 or accuracies is not None):
         raise InputError(
             'comparison by answers', 'one run of A and of B, and no '
-            'accuracies beside them', f'{a} and {b} runs, or accuracies',
-            'Give accuracies of several runs in place of answers.')
+            'accuracies beside the answers',
+            f'{a} and {b} runs with losses' if max(a, b) > 1 else 'accuracies',
+            'Give either answers of one run each, or accuracies of all runs.')
     if accuracies is not None and a:
         rows = len(accuracies[0].models), len(accuracies[1].models)
         if rows != n_runs:
-            raise InputError('accuracies of A and of B',
-                             f'a row for each of {a} and {b} runs',
-                             f'{rows[0]} and {rows[1]}',
-                             'Select the rows of these runs.')
+            raise InputError(
+                'accuracies of A and of B',
+                f'a row for each of {a} and {b} runs',
+                f'{rows[0]} and {rows[1]} rows',
+                'Give accuracies of exactly the runs whose '
+                'losses are given.')
 
 
 def _check_fractions(level: float, margin: float) -> None:
-    """Refuse a level or a margin that is no fraction, such as a percentage."""
+    """Raise an `InputError` if the level or the margin is not in (0, 1)."""
     for name, value in (('level', level), ('margin', margin)):
         if not 0 < value < 1:
-            raise InputError(f'{name} of a comparison', 'a fraction in 0..1',
-                             str(value), 'Give 0.95 for 95 %.')
+            raise InputError(f'{name} of a comparison',
+                             'a fraction between 0 and 1', str(value),
+                             'Divide percentages by 100: 95 % is 0.95.')
 
 
 def _losses_are_compared(measured: ComparedLosses,
                          predictor: Optional[Predictor]) -> bool:
-    """True if the noise of losses is known, or nothing else can be compared.
+    """Return True if the losses themselves are to be compared.
 
-    One text has no noise of texts, so that of runs is needed.
+    They are, if their noise is known: from two or more texts, or from several
+    runs of a recipe. They are, too, if no accuracy is predicted, so that
+    nothing else could be compared; without noise this raises an error later.
     """
     has_noise = len(measured.texts) > 1 or bool(measured.recipes)
     is_predicted = predictor is not None and bool(predictable(predictor))
@@ -238,10 +265,11 @@ def _losses_are_compared(measured: ComparedLosses,
 
 def _joint(predictor: Predictor, features: FeatureTable,
            n_runs: tuple[int, int], one_family: bool) -> Joint:
-    """The joint distribution of the accuracies of all models.
+    """Return the joint distribution of the accuracies of all models.
 
-    All runs of A are of one family, and all of B of one, which is the same
-    with `one_family`. Each further run has a family of its own.
+    All runs of A are one family, and all runs of B are another one. With
+    `one_family`, the runs of A and B together are one family. Each further run
+    is a family alone.
     """
     n_a, n_b = n_runs
     families = {model: model for model in features.models}
@@ -257,7 +285,7 @@ def _joint(predictor: Predictor, features: FeatureTable,
 
 def _notes_on_engines(n_runs: tuple[int, int],
                       models: Sequence[RunLosses]) -> list[str]:
-    """Remarks on how losses were measured."""
+    """Return notes on differences in how the losses were measured."""
     infos = {}
     for name, part in zip(stand_in_names(n_runs), models):
         if isinstance(part, TokenLossDump):
@@ -266,22 +294,25 @@ def _notes_on_engines(n_runs: tuple[int, int],
 
 
 def _notes_on_steps(models: Sequence[str]) -> list[str]:
-    """A remark if checkpoints of several runs have other steps, by names."""
+    """Return a note if A and B are at different steps of different runs.
+
+    Runs and steps are taken from names such as run@1000.
+    """
     runs = {run_of(model) for model in models}
     steps = {model.rpartition('@')[2] for model in models}
     are_checkpoints = all('@' in model for model in models)
     if not are_checkpoints or len(runs) == 1 or len(steps) == 1:
         return []
     return [
-        f'{shortened(", ".join(models), 100)}: checkpoints at other steps. '
-        'This says nothing of where their runs end, which `salience '
-        'triage` forecasts.'
+        f'{shortened(", ".join(models), 100)}: checkpoints at different '
+        'steps. The comparison says nothing about the ends of these runs; use '
+        '`salience triage` to forecast them.'
     ]
 
 
 def _notes_on_predictor(predictor: Predictor,
                         models: Sequence[str]) -> list[str]:
-    """Remarks on what the predictor was fitted to."""
+    """Return notes on limits of the predictor: what it was fitted to."""
     notes = []
     fitted = [name for name in models if name in predictor.fit_models]
     if fitted:
@@ -298,14 +329,14 @@ def _notes_on_predictor(predictor: Predictor,
             unknown.append(name)
     if unknown:
         notes.append(f'{shortened(", ".join(unknown), 60)}: the predictor '
-                     'knows no numbers of items, so nothing is said of what '
-                     'running the benchmark would show.')
+                     'knows no numbers of items, so it cannot say how small a '
+                     'difference running the benchmark would detect.')
     return notes
 
 
 def _notes_on_distance(predictor: Predictor, joint: Joint,
                        n_runs: tuple[int, int], level: float) -> list[str]:
-    """A remark if A or B is far from the training models."""
+    """Return a note on benchmarks where A or B is far from training models."""
     compared = joint.take(np.arange(sum(n_runs)))
     predictions = predictor.predictions(compared, stand_in_names(n_runs),
                                         level)
@@ -322,7 +353,7 @@ def _notes_on_distance(predictor: Predictor, joint: Joint,
 
 def _notes_on_answers(answers: tuple[Answers, Answers],
                       pairs: Sequence[PairedAnswers]) -> list[str]:
-    """A note on items that one of the models alone answered, if any."""
+    """Return a note on items that only A or only B answered, if any."""
     n_answers = 0
     for by_benchmark in answers:
         for items in by_benchmark.values():
@@ -332,8 +363,8 @@ def _notes_on_answers(answers: tuple[Answers, Answers],
     if not n_unpaired:
         return []
     return [
-        f'{n_unpaired} items that one of the models alone answered are left '
-        'out.'
+        f'{n_unpaired} items that only one of the two models answered are '
+        'left out.'
     ]
 
 
@@ -342,17 +373,20 @@ def _notes_on_answers(answers: tuple[Answers, Answers],
 
 def _decisive(found: Sequence[Difference], main: Sequence[str],
               decided_by: str) -> Difference:
-    """The difference that counts.
+    """Return the difference whose verdict is the verdict of the comparison.
 
-    Of several differences on one benchmark or of the mean, the last of `kinds`
-    wins. By default the mean decides, or the loss if the mean is predicted and
-    unclear, and the loss shows a difference of the same sign.
+    `decided_by` is the name of a benchmark, 'mean' or 'loss'; '' chooses one.
+    If a benchmark or the mean has differences of several kinds, the last of
+    `kinds` is taken. By default the mean decides. If there is none, it is the
+    first main benchmark, else another benchmark, else the loss. The loss also
+    decides if the chosen difference is predicted and its verdict is 'cannot
+    tell', while the loss shows which is better, in the same direction.
     """
     kinds = [LOSS, PREDICTED, OBSERVED]
-    # Prediction and answers together tell more than either. Then only the mean
-    # can be predicted and observed, but not combined: if the answers are not
-    # on exactly the main benchmarks. The predicted one wins, as it is over
-    # these.
+    # A combined difference is more exact than the predicted or the observed
+    # one, so it comes last. If answers are not on exactly the main benchmarks,
+    # there is no combined mean. Then the predicted mean is taken rather than
+    # the observed one, as it is the mean over the main benchmarks.
     if COMBINED in [part.kind for part in found]:
         kinds = [LOSS, OBSERVED, PREDICTED, COMBINED]
     named: dict[str, Difference] = {}
@@ -363,7 +397,7 @@ def _decisive(found: Sequence[Difference], main: Sequence[str],
     if decided_by:
         if decided_by not in named:
             raise InputError('what decides', f'one of {", ".join(named)}',
-                             repr(decided_by), 'Name one of these.')
+                             repr(decided_by), 'Let one of these decide.')
         return named[decided_by]
     others = [name for name in named if name != LOSS]
     usual = [MEAN, *main, *others, LOSS]

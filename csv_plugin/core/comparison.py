@@ -1,4 +1,4 @@
-"""The record of a comparison of two models or recipes, with its tables."""
+"""The result of a comparison of two models or recipes, and its tables."""
 from dataclasses import dataclass, replace
 from typing import Any, Optional
 
@@ -7,32 +7,35 @@ from csv_plugin.core.noise import (COMBINED, ITEMS, LOSS, OBSERVED, PREDICTED,
 from csv_plugin.core.paired import PairedAnswers
 from csv_plugin.core.text_tables import text_table
 
-#: Name of the mean over the benchmarks.
+#: Stands for a benchmark where a difference is of the mean over benchmarks.
 MEAN = 'mean'
-#: What a verdict is about.
+#: What a verdict is about; see `Comparison.about`.
 OF_RUNS, OF_RECIPES = 'runs', 'recipes'
-#: Headings of tables, and the kind of their differences.
+#: For each table: its heading, and the kind of the differences in it.
 _TABLES = (
     ('Predicted accuracy, points', PREDICTED),
     ('Observed accuracy, points', OBSERVED),
     ('Predicted and observed accuracy combined, points', COMBINED),
     ('Mean loss; lower is better', LOSS),
 )
-#: Further columns of the table of items, and their digits.
+#: The last columns of the table of items: key of `Comparison.items`, format.
 _OF_ITEMS = {'p_value': '.3g', 'needed': '.0f', 'worth': '.0f'}
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What losses, predictions and accuracies show about B beside A.
+    """What losses, predictions and accuracies show about B compared with A.
 
     Args:
         runs (tuple[tuple[str, ...], tuple[str, ...]]): Names of the runs of A
             and of B.
-        level (float): Level of the intervals.
-        differences (tuple[Difference, ...]): By kind and benchmark.
-        answers (tuple[PairedAnswers, ...]): By benchmark; empty without.
-        decisive (Difference): The one whose verdict counts.
+        level (float): Level of the intervals, a fraction.
+        differences (tuple[Difference, ...]): One for each kind and benchmark
+            that was compared.
+        answers (tuple[PairedAnswers, ...]): One for each benchmark; empty if
+            no answers were compared.
+        decisive (Difference): The difference whose verdict is the verdict of
+            the comparison.
         notes (tuple[str, ...]): Remarks for readers.
     """
     runs: tuple[tuple[str, ...], tuple[str, ...]]
@@ -48,7 +51,7 @@ class Comparison:
                 f'P(better) {self.decisive.probability:.3f})')
 
     def __str__(self) -> str:
-        """The tables below their headings, and the verdict."""
+        """Return the names of A and B, all tables, and the verdict."""
         a, b = self.models
         parts = [f'A: {a}\nB: {b}']
         for heading, rows in self.tables():
@@ -56,9 +59,10 @@ class Comparison:
         return '\n\n'.join([*parts, repr(self)])
 
     def tables(self) -> list[tuple[str, list[list[str]]]]:
-        """Return a table of each kind of difference, with its heading.
+        """Return the heading and the rows of each table.
 
-        The last one is that of the items, if answers were compared.
+        There is one table for each kind of difference. If answers were
+        compared, the last table says how A and B answered the items.
         """
         tables = []
         for heading, kind in _TABLES:
@@ -71,29 +75,38 @@ class Comparison:
 
     @property
     def models(self) -> tuple[str, str]:
-        """Names of A and of B, of several runs in a row."""
+        """Return the names of A and of B, of several runs with commas."""
         runs_of_a, runs_of_b = self.runs
         return ', '.join(runs_of_a), ', '.join(runs_of_b)
 
     @property
     def verdict(self) -> str:
-        """'better', 'worse', 'no difference' or 'cannot tell', of B."""
+        """Return the verdict on B compared with A.
+
+        It is 'better', 'worse', 'no difference' or 'cannot tell'.
+        """
         return self.decisive.verdict
 
     @property
     def about(self) -> str:
-        """'recipes' if the noise of runs is known, else 'runs'."""
+        """Return what the verdict is about: 'recipes' or 'runs'.
+
+        It is about the recipes of A and B if the decisive difference includes
+        the noise of runs, else about these two runs only.
+        """
         return OF_RECIPES if RUNS in self.decisive.noises else OF_RUNS
 
     def of_kind(self, kind: str) -> list[Difference]:
-        """Return the differences of a kind, such as 'predicted'."""
+        """Return the differences of one kind, such as 'predicted'."""
         return [part for part in self.differences if part.kind == kind]
 
     def items(self) -> list[dict[str, Any]]:
-        """Return what the answers show by benchmark, as plain values.
+        """Return a record of the answers to each benchmark, as plain values.
 
-        'needed' items would make the margin detectable, 'worth' items would
-        be as exact as the prediction; None without one.
+        'needed' is the number of items that would make a difference of the
+        margin detectable. 'worth' is the number of items at which observed
+        accuracies would be as exact as the prediction; it is None where no
+        difference is predicted.
         """
         parts = {}
         for part in self.differences:
@@ -103,7 +116,7 @@ class Comparison:
             observed = parts[OBSERVED, pair.benchmark]
             alone = replace(observed, noises={ITEMS: pair.noise})
             error = pair.noise.error
-            # Errors fall with the square root of the number of items.
+            # With n items, errors are proportional to 1 / sqrt(n).
             needed = (alone.size_to_detect / alone.margin)**2
             row = {**vars(pair), 'noise': error, 'worth': None}
             row['needed'] = pair.n_items * needed
@@ -115,7 +128,7 @@ class Comparison:
         return rows
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; accuracies are fractions."""
+        """Return plain values for JSON, with accuracies as fractions."""
         a, b = self.models
         runs_of_a, runs_of_b = self.runs
         return {
@@ -138,10 +151,11 @@ class Comparison:
 def number_of(part: Difference,
               value: Optional[float],
               sign: str = '+') -> str:
-    """Return a difference or an error in its unit; '-' without one.
+    """Format a number of a difference, such as its value or an error.
 
-    `sign` is that of Python's formats: '+' shows the plus of a positive
-    number, '' does not.
+    Accuracies, which are given as fractions, become percentage points; losses
+    keep their unit. None becomes '-'. `sign` is '+' to write a plus before
+    positive numbers, '' to write none.
     """
     if value is None:
         return '-'
@@ -151,17 +165,18 @@ def number_of(part: Difference,
 
 
 def interval_of(part: Difference) -> str:
-    """Return the ends of the interval of a difference."""
+    """Return the interval of a difference as text, such as '-0.50 to +1.20'.
+    """
     return f'{number_of(part, part.low)} to {number_of(part, part.high)}'
 
 
 def name_of(part: Difference) -> str:
-    """Return the benchmark of a difference, or that it is of losses."""
+    """Return the benchmark of a difference, or 'loss' for the mean loss."""
     return LOSS if part.kind == LOSS else part.benchmark
 
 
 def _rows(parts: list[Difference]) -> list[list[str]]:
-    """A header, and a row for each difference of one table."""
+    """Return a table: a header, then a row for each difference."""
     has_items = False
     has_noise: set[str] = set()
     for part in parts:
@@ -195,7 +210,10 @@ def _rows(parts: list[Difference]) -> list[list[str]]:
 
 
 def _answer_rows(comparison: Comparison) -> list[list[str]]:
-    """A header, and a row for each benchmark with answers of both."""
+    """Return the table of items: a header, then a row for each benchmark.
+
+    Benchmarks without answers of both A and B have no row.
+    """
     rows = [[
         '', 'items', 'A', 'B', 'only A', 'only B', 'p (McNemar)', 'needed',
         'worth'

@@ -1,4 +1,4 @@
-"""The error for bad input, and checks of names and texts."""
+"""The error that is raised for bad input, and checks of names and texts."""
 import os
 import re
 from collections.abc import Callable, Collection, Iterable
@@ -7,15 +7,16 @@ from itertools import islice
 
 
 class InputError(ValueError):
-    """Bad input: where it is, what was expected and found, what to do.
+    """Report bad input: where it is, what was expected and found, what to do.
 
-    The message is one line of at most 1,000 printable characters.
+    The message is one line of at most 1,000 printable characters. Longer texts
+    are cut in the middle.
 
     Args:
         where (str | PathLike): The file, argument or item at fault.
         expected (str): Description of acceptable input.
         found (str): The bad value.
-        remedy (str): Advice, one sentence.
+        remedy (str): What to do about it, one sentence.
 
     >>> raise InputError('scores.csv, line 3', 'a fraction in 0..1', '54.3',
     ...                  'Divide percentages by 100.')
@@ -27,8 +28,8 @@ fraction in 0..1, found 54.3. Divide percentages by 100.
 
     def __init__(self, where: str | os.PathLike[str], expected: str,
                  found: str, remedy: str) -> None:
-        # The parts together have at most 950 characters. Each has at most 230,
-        # but `found` gets what the others leave.
+        # The four texts have at most 950 characters together. Three of them
+        # have at most 230 each; `found` may have what these leave.
         most_in_all, most_in_part = 950, 230
         place = _line(os.fspath(where), most_in_part)
         expected = _line(expected, most_in_part)
@@ -40,7 +41,7 @@ fraction in 0..1, found 54.3. Divide percentages by 100.
 
 
 class PublicNames:
-    """Objects whose tab completion offers no private names."""
+    """Base class: tab completion offers no private names of its objects."""
 
     def __dir__(self) -> list[str]:
         names = []
@@ -52,7 +53,10 @@ class PublicNames:
 
 
 def _line(text: str, width: int) -> str:
-    """The text in one line; its middle is left out if it is too long."""
+    """Return the text as one line of at most `width` printable characters.
+
+    A text that is too long loses its middle.
+    """
     line = ''
     for letter in re.sub(r'\s', ' ', text):
         if not letter.isprintable():
@@ -66,7 +70,11 @@ def _line(text: str, width: int) -> str:
 
 
 def utf8_bytes(text: str, where: str = 'text') -> bytes:
-    """Return the UTF-8 bytes of a text, which errors call `where`."""
+    """Return the UTF-8 bytes of a text.
+
+    Raises an `InputError`, which calls the text `where`, for a text with a
+    lone surrogate.
+    """
     try:
         return text.encode('utf-8')
     except UnicodeEncodeError as error:
@@ -79,7 +87,7 @@ def utf8_bytes(text: str, where: str = 'text') -> bytes:
 
 
 def check_list(where: str, several: object) -> None:
-    """Raise an `InputError` for a text or a path in place of a list."""
+    """Raise an `InputError` if a text or a path is given instead of a list."""
     if isinstance(several, (str, os.PathLike)):
         name = os.fspath(several)
         raise InputError(where, 'a list', repr(name),
@@ -89,7 +97,7 @@ def check_list(where: str, several: object) -> None:
 def check_unique(where: str,
                  names: Iterable[str],
                  remedy: str = 'Rename or remove one of the two.') -> None:
-    """Raise an `InputError` for names that occur twice or are no list."""
+    """Raise an `InputError` if a name occurs twice, or names are no list."""
     check_list(where, names)
     seen: set[str] = set()
     for name in names:
@@ -102,14 +110,16 @@ def check_unique(where: str,
 def nearest_names(missing: Iterable[str],
                   known: Iterable[str],
                   look: Callable[[str], str] = str.casefold) -> str:
-    """Return a question on known names that are like missing ones, or ''.
+    """Return 'Did you mean ...? ' with known names, or '' if none is similar.
 
-    Names with the same `look` are the same for a reader. Names with other
-    digits are other models or items, not misspelt ones.
+    Names are compared after `look`, which removes differences that a reader
+    hardly sees. Only names with the same digits count as similar, as names
+    with other digits mean other models or items. Known names are suggested for
+    the first three of the missing names.
     """
     by_look = {look(name): name for name in known}
     near = []
-    # Three are named, and a search among many names takes long.
+    # Only three, as a search among many known names takes long.
     for name in islice(missing, 3):
         digits = _digits(look(name))
         alike = [seen for seen in by_look if _digits(seen) == digits]
@@ -119,7 +129,7 @@ def nearest_names(missing: Iterable[str],
 
 
 def _digits(text: str) -> str:
-    """The digits of a text, in their order."""
+    """Return the digits of a text as one string, in their order."""
     return ''.join(filter(str.isdigit, text))
 
 
@@ -127,7 +137,7 @@ def check_choice(where: str,
                  name: str,
                  choices: Collection[str],
                  remedy: str = 'Choose one of these.') -> None:
-    """Raise an `InputError` for a name that is not among the choices."""
+    """Raise an `InputError` if `name` is not one of the choices."""
     if name not in choices:
         raise InputError(where, f'one of {", ".join(choices)}', repr(name),
                          nearest_names([name], choices) + remedy)
@@ -137,9 +147,10 @@ def check_known(where: str,
                 names: Iterable[str],
                 known: Collection[str],
                 remedy: str = 'Collect its losses or leave it out.') -> None:
-    """Raise an `InputError` for a model that is not in `known`.
+    """Raise an `InputError` if a model of `names` is missing from `known`.
 
-    The message calls what `known` has `where`, such as 'families'.
+    `where` says what `known` has for each model, such as 'families'. The
+    message then says: expected families of every model.
     """
     check_list('models', names)
     for name in names:

@@ -1,10 +1,11 @@
-"""Eq. 2, the accuracy of an exponent (Ge et al., ACL 2025, arXiv 2506.13216).
+"""The curve of Eq. 2 (Ge et al., ACL 2025, arXiv 2506.13216), and tangents.
 
     accuracy = floor + (1 - floor) / (1 + exp(-exponent))
 
 The floor is the accuracy of a model that knows nothing, near the chance level.
-Predictions use this curve. Fits use `line_at`, which replaces the curve by its
-tangent; far from 0 the tangent is that at `Form.straight`.
+Predictions use this curve. Fits replace it by a tangent (`line_at`): the
+tangent at the current exponent or, if this is beyond `Form.straight` or
+-`Form.straight`, at that limit.
 """
 from typing import NamedTuple
 
@@ -12,33 +13,36 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-#: Accuracies are clipped to this range before p (1 - p) is taken: accuracies
-#: near 0 and 1 have some noise, too. A convention, not fitted.
+#: Accuracies p are clipped to this range before p (1 - p) is computed, so that
+#: accuracies near 0 and 1 have some noise, too. A convention, not fitted.
 SHARES = 0.01, 0.99
 #: Least variance of an exponent.
 LEAST_VARIANCE = 1e-8
 
 
 def accuracy_of(exponents: NDArray, floor: NDArray) -> NDArray[np.float64]:
-    """Return accuracies in 0..1 of exponents (Eq. 2).
+    """Return the accuracy at each exponent (Eq. 2), a fraction.
 
-    Exponents are of any shape, to which the floor broadcasts.
+    Exponents may have any shape, to which the shape of the floor broadcasts.
     """
     return floor + (1 - floor) * expit(exponents)
 
 
 def item_variance(accuracy: NDArray) -> NDArray[np.float64]:
-    """Return p (1 - p) of accuracies p, clipped to `SHARES`; same shape."""
+    """Return p (1 - p) for each accuracy p, in the same shape.
+
+    Accuracies are clipped to `SHARES` before.
+    """
     clipped = np.clip(accuracy, *SHARES)
     return clipped * (1 - clipped)
 
 
 class Line(NamedTuple):
-    """Tangents of the curve at exponents, `(M, B)`.
+    """Tangents of the curve at the exponents of M models on B benchmarks.
 
-    `heights` are the accuracies at the exponents, and `slopes` the slopes of
-    the tangents there. At `targets`, exponents, the tangents have the heights
-    of the observed accuracies.
+    All attributes are `(M, B)`. `heights` are the accuracies on the tangents
+    at these exponents, and `slopes` the slopes of the tangents. `targets` are
+    the exponents at which the tangents reach the observed accuracies.
     """
     heights: NDArray[np.float64]
     slopes: NDArray[np.float64]
@@ -47,9 +51,11 @@ class Line(NamedTuple):
 
 def line_at(exponents: NDArray, observed: NDArray, floor: NDArray,
             straight: float) -> Line:
-    """Linearise the curve at exponents; see `Form.straight`.
+    """Return the tangents of the curve at exponents.
 
-    Exponents and observed accuracies are `(M, B)`, the floor `(B,)`.
+    For exponents beyond -`straight` or `straight`, this limit's tangent is
+    taken; see `Form.straight`. Exponents and observed accuracies are `(M, B)`,
+    and the floor is `(B,)`.
     """
     near = np.clip(exponents, -straight, straight)
     sigmoid = expit(near)
@@ -63,15 +69,16 @@ def moments(mean: NDArray, variance: NDArray, floor: NDArray,
             noise: NDArray) -> tuple[NDArray, NDArray]:
     """Return means and standard deviations of accuracies, `(M, B)` each.
 
-    Exponents are normal, with a mean and a variance `(M, B)`. The observed
-    accuracy also has noise, of variance `noise * p (1 - p)` with the mean
-    accuracy as p. Floor and noise are `(B,)`. Integrals over exponents are
-    sums over nine nodes (Gauss-Hermite quadrature).
+    Exponents are normally distributed; `mean` and `variance` are `(M, B)`. To
+    the variance of accuracies that follows, noise of items is added: `noise *
+    p (1 - p)`, where p is the mean accuracy. `floor` and `noise` are `(B,)`.
+    Integrals over exponents are computed by Gauss-Hermite quadrature with nine
+    nodes.
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(9)
     weights = weights / weights.sum()
     deviation = np.sqrt(variance)
-    # The last axis is that of the nodes.
+    # Shape `(M, B, 9)`, with one value for each node.
     exponents = mean[..., None] + deviation[..., None] * nodes
     accuracies = accuracy_of(exponents, floor[:, None])
     middle = accuracies @ weights

@@ -1,10 +1,11 @@
-"""Accuracies along a given curve, with errors of families left out.
+"""Distributions of accuracies for methods that predict one number only.
 
-The baseline of the mean loss, and the paper's method, predict one accuracy for
-each model and no distribution. Here they get one, from their errors when
-families are left out: on a benchmark, exponents of all models have the same
-standard deviation about the curve, independently of each other. `core.joint`
-takes it like the model of accuracies.
+The mean-loss baseline and the method of the paper predict accuracies along a
+curve (Eq. 2), but say nothing of errors. This file adds a distribution, from
+the errors of each model when its family is left out of the fit. On a
+benchmark, the exponents of all models scatter about the curve independently,
+with the same standard deviation. `core.joint` uses a `CurveModel` in the same
+way as the full model of accuracies (core.accuracy_model).
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,40 +25,43 @@ from csv_plugin.core.settings import Settings
 
 @dataclass(frozen=True, eq=False)
 class Exponents:
-    """Exponents of M models on B benchmarks, `(M, B)`.
+    """Exponents of M models on B benchmarks.
 
-    `families`, `(M,)`, are numbers, equal in a family.
+    `values` are the exponents, `(M, B)`, and `families` is the number of each
+    model's family, `(M,)`.
     """
     values: NDArray[np.float64]
     families: NDArray[np.int64]
 
     def take(self, rows: NDArray) -> 'Exponents':
-        """Some of the models."""
+        """Return the exponents of the models in these rows."""
         return Exponents(self.values[rows], self.families[rows])
 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Eq. 2 of B benchmarks, `(B,)` each.
+    """The curves (Eq. 2) of B benchmarks.
 
-    The exponent is `alpha (score - beta)`. Unlike in `scaling_law.Curve`, each
-    benchmark has scores of its own.
+    The exponent on a benchmark is `alpha (score - beta)`. `alpha`, `beta` and
+    `floor` are `(B,)`. Unlike with `scaling_law.Curve`, a model has a separate
+    score for each benchmark.
     """
     alpha: NDArray[np.float64]
     beta: NDArray[np.float64]
     floor: NDArray[np.float64]
 
     def exponents(self, scores: NDArray) -> NDArray[np.float64]:
-        """Return exponents of scores, `(M, B)`."""
+        """Return the exponents at scores, which are `(M, B)` or `(M, 1)`."""
         return self.alpha * (scores - self.beta)
 
 
 class CurveModel:
-    """Accuracies along curves, and their distribution.
+    """Predict accuracies along curves, with a distribution.
 
-    `left_out_accuracies`, `(M, B)`, lie along curves that were fitted without
-    the model's family; they are NaN where there are none. A benchmark without
-    any has the median variance of the others. The attributes are those of
+    `left_out_accuracies`, `(M, B)`, are predictions for the fitted models from
+    curves that were fitted without the model's family, NaN where there is no
+    such prediction. A benchmark without any of them gets the median variance
+    of the other benchmarks. Attributes have the same names and meanings as in
     `AccuracyModel`.
     """
 
@@ -70,7 +74,7 @@ class CurveModel:
         self.left_out_accuracies = left_out_accuracies
         self.floor = curves.floor
         self.noise = 1 / filled_items(observed.n_items)
-        # The share of the way from the floor to 1, and the slope there.
+        # How far accuracies are above the floor: 0 at the floor, 1 at 1.
         rest = np.maximum(1 - self.floor, TINY)
         share = np.clip((left_out_accuracies - self.floor) / rest, *SHARES)
         errors = observed.accuracies - left_out_accuracies
@@ -84,8 +88,8 @@ class CurveModel:
         accuracies = np.where(seen, observed.accuracies, np.nan)
         self.left_out = LeftOut.of(mean, variance, accuracies, self.floor,
                                    self.noise)
-        # Tails are fitted to all benchmarks. With a least stretch below 1,
-        # intervals would be narrower than the errors that they come from.
+        # Tails are fitted to all benchmarks. If the stretch could be below 1,
+        # intervals might be narrower than the errors from which they are made.
         self.tails, self.between = self.left_out.calibrate(
             families,
             teaching=np.ones(len(self.floor), bool),
@@ -93,20 +97,22 @@ class CurveModel:
             least_stretch=1.)
 
     def _variance(self, errors: NDArray, share: NDArray) -> NDArray:
-        """Variances of exponents about the curves, `(B,)`.
+        """Return the variance of exponents about each curve, `(B,)`.
 
-        `errors`, `(M, B)`, are observed accuracies less those along curves of
-        other families, and `share` the share of the way from floor to 1.
+        `errors`, `(M, B)`, are observed minus predicted accuracies, where the
+        curve was fitted to the other families. `share`, `(M, B)`, is
+        (predicted accuracy - floor) / (1 - floor), clipped to `SHARES`.
         """
         slopes = (1 - self.floor) * share * (1 - share)
         accuracies = self.left_out_accuracies
         noise = self.noise * accuracies * (1 - accuracies)
-        # E[error^2 - noise of items] = slope^2 x variance of the exponent,
-        # summed over models.
+        # The variance follows from E[error^2 - noise of items] = slope^2 x
+        # variance of the exponent, with both sides summed over models.
         excess = np.nansum(errors**2 - noise, axis=0)
         square_slope = np.nansum(
             np.where(np.isnan(errors), 0, slopes**2), axis=0)
-        # Least standard deviation of an exponent, and that without any error.
+        # Least standard deviation of an exponent, and the standard deviation
+        # if no benchmark has any error to estimate it from.
         least, unknown = 0.01, 1.
         variance = np.maximum(excess / np.maximum(square_slope, TINY),
                               least**2)
@@ -116,33 +122,42 @@ class CurveModel:
 
     @property
     def model_errors(self) -> NDArray[np.float64]:
-        """Root mean squared standardised errors of fitted models, `(M,)`."""
+        """Return each fitted model's root mean squared error, `(M,)`.
+
+        Each model is predicted without its family, and errors are divided by
+        their predicted standard deviations.
+        """
         return model_errors(self.left_out.errors)
 
     @property
     def outliers(self) -> NDArray[np.bool_]:
-        """No fitted model counts less than others, `(M,)`."""
+        """Return the mask of models that lie far off, `(M,)`: always False."""
         return np.zeros(len(self.observed.families), bool)
 
     def joint(self,
               scores: NDArray,
               families: Optional[Sequence[str]] = None) -> Joint:
-        """Return the joint distribution of accuracies at scores, `(M, B)`."""
+        """Return the joint distribution of the accuracies of new models.
+
+        `scores` are `(M, B)` or `(M, 1)`. `families` has the family of each
+        model; by default, every model is a family alone.
+        """
         numbers = numbers_of(families, len(scores))
         model_rows = [Exponents(self.curves.exponents(scores), numbers)]
         return Joint(self, model_rows, *self.exponents(model_rows))
 
     def left_out_joint(self) -> Joint:
-        """Return the distribution of fitted models by the other families.
+        """Return the joint distribution of fitted models without own family.
 
-        See `AccuracyModel.left_out_joint`.
+        The means and variances of a model are those without its family; see
+        `AccuracyModel.left_out_joint`.
         """
         model_rows = [self._left_out_rows]
         return Joint(self, model_rows, *self.exponents(model_rows))
 
     def exponents(self,
                   model_rows: Sequence[Exponents]) -> tuple[NDArray, NDArray]:
-        """Return means and variances of exponents, `(M, B)` each."""
+        """Return the means and the variances of exponents, `(M, B)` each."""
         values = model_rows[0].values
         return values, np.broadcast_to(self.variance, values.shape)
 
@@ -153,7 +168,10 @@ class CurveModel:
 
 
 def mean_loss_model(loss: NDArray, observed: Observed) -> CurveModel:
-    """Fit the baseline to mean losses of the fitted models, `(M,)`."""
+    """Fit the mean-loss baseline, with and without each family.
+
+    `loss` is the mean loss of each fitted model, `(M,)`.
+    """
     accuracies = observed.accuracies
     curves = _mean_loss_curves(loss, accuracies, observed.chance)
     left_out = np.full(accuracies.shape, np.nan)
@@ -165,7 +183,7 @@ def mean_loss_model(loss: NDArray, observed: Observed) -> CurveModel:
                                      observed.chance)
             left_out[out] = accuracy_of(
                 part.exponents(loss[out, None]), part.floor)
-            # Nothing is known of benchmarks on which no other family was run.
+            # Where no model of another family was run, there is no prediction.
             alone = np.isnan(accuracies[~out]).all(axis=0)
             left_out[np.ix_(out, alone)] = np.nan
     left_out[np.isnan(accuracies)] = np.nan
@@ -174,6 +192,11 @@ def mean_loss_model(loss: NDArray, observed: Observed) -> CurveModel:
 
 def _mean_loss_curves(loss: NDArray, accuracies: NDArray,
                       chance: NDArray) -> Curves:
+    """Fit a curve to each benchmark.
+
+    `loss` is `(n,)`, `accuracies` are `(n, B)` and `chance` is `(B,)`. The
+    curve of a benchmark without any accuracy is flat.
+    """
     parts: list[tuple[float, float, float]] = []
     for column, level in zip(accuracies.T, chance):
         if np.isnan(column).all():

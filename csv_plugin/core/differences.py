@@ -1,8 +1,8 @@
-"""Differences of two models or recipes, each with its noise.
+"""Compute the differences of two models or recipes, each with its noise.
 
-B minus A, where A and B are one run each or several runs of one recipe each:
-of their mean losses, of predicted accuracies, of answers to the same items and
-of observed accuracies.
+All differences are B - A, where A is one run or several runs of one recipe; B
+likewise. They are differences of mean losses, of predicted accuracies, of
+accuracies on items that both answered, and of observed accuracies.
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,26 +22,27 @@ from csv_plugin.core.noise import (ITEMS, LOSS, OBSERVED, PREDICTED, PREDICTOR,
 from csv_plugin.core.paired import PairedAnswers
 from csv_plugin.core.predictor import Predictor
 
-#: Grades of one model in 0..1, by benchmark and item.
+#: Grades of one model in 0..1: `{benchmark: {item: grade}}`.
 Answers = Mapping[str, Mapping[str, float]]
 
-#: Smallest difference of losses that matters, a share of the mean loss of A.
+#: Smallest difference of mean losses that matters, as a share of the mean
+#: loss of A.
 LOSS_MARGIN = 0.001
 
 
 def difference_of_losses(measured: ComparedLosses, level: float) -> Difference:
-    """Return the difference of the mean loss.
+    """Return the difference of the mean losses of A and B.
 
-    Texts whose names have the same part before the last '/' are of one source.
+    Texts are from the same source if their names agree up to the last '/'.
 
     Raises:
-        InputError: There is a single text and a single run of each recipe, so
-            that no noise is known.
+        InputError: The noise is unknown, because there is a single text and no
+            recipe has two or more runs.
     """
     means = measured.losses.sum(axis=1)
     noises = {}
-    # A single text has no noise of texts: `text_noise` raises the error if
-    # there is no noise of runs either.
+    # A single text does not show the noise of texts. If the noise of runs is
+    # unknown, too, `text_noise` raises the error.
     if len(measured.texts) > 1 or not measured.recipes:
         gaps = measured.weights @ measured.losses
         sources = [name.rpartition('/')[0] for name in measured.texts]
@@ -55,21 +56,24 @@ def difference_of_losses(measured: ComparedLosses, level: float) -> Difference:
 
 
 def _noise_of_recipes(values: NDArray, measured: ComparedLosses) -> Noise:
-    """The noise of runs, by the values of all models, `(M,)`."""
+    """Return the noise of runs of the difference B - A.
+
+    `values`, `(M,)`, has the loss or the accuracy of each model.
+    """
     by_recipe = [values[rows] for rows in measured.recipes]
     return run_noise(by_recipe, measured.n_runs)
 
 
 def predictable(predictor: Predictor) -> list[str]:
-    """Return the benchmarks that are predictable already.
+    """Return the benchmarks on which some training models are above chance.
 
-    On these, some training models are above chance.
+    Accuracies on the other benchmarks are not predictable yet.
     """
     return [p.benchmark for p in predictor.benchmarks if not p.at_chance]
 
 
 def predictable_main(predictor: Predictor) -> list[str]:
-    """Return the predictable benchmarks that means are over."""
+    """Return the predictable benchmarks that count in means."""
     main = predictor.main
     return [name for name in predictable(predictor) if name in main]
 
@@ -77,13 +81,14 @@ def predictable_main(predictor: Predictor) -> list[str]:
 def predicted_differences(predictor: Predictor, joint: Joint,
                           measured: ComparedLosses, level: float,
                           margin: float) -> list[Difference]:
-    """Return predicted differences on each benchmark, and of the mean.
+    """Return the predicted difference on each benchmark, then of the mean.
 
-    The mean is that over the main benchmarks, if there are several. Benchmarks
-    that are not predictable yet are left out. `joint` is of all models.
+    The mean is over the main benchmarks; it is left out if fewer than two of
+    these are predictable. Benchmarks that are not predictable yet are left
+    out. `joint` is the joint distribution of all models of `measured`.
     """
     names = predictor.names
-    # The share of each benchmark in what is compared.
+    # For each difference, the weights of the benchmarks in it, `(B,)`.
     shares = {}
     for name in predictable(predictor):
         shares[name] = np.isin(names, name).astype(float)
@@ -107,7 +112,11 @@ def predicted_differences(predictor: Predictor, joint: Joint,
 def _predicted_difference(joint: Joint, measured: ComparedLosses, name: str,
                           share: NDArray, level: float,
                           margin: float) -> Difference:
-    """The difference on one benchmark, or of a mean by shares `(B,)`."""
+    """Return the predicted difference of one benchmark or of a mean.
+
+    `share`, `(B,)`, has the weights of the benchmarks, which add up to 1, and
+    `name` is that of the benchmark or `MEAN`.
+    """
     n_compared = measured.n_compared
     compared = joint.take(np.arange(n_compared))
     weights = np.outer(measured.weights[:n_compared], share)
@@ -123,9 +132,11 @@ def _predicted_difference(joint: Joint, measured: ComparedLosses, name: str,
 def _detectable_by_items(part: Difference, accuracies: NDArray,
                          measured: ComparedLosses,
                          n_items: int) -> Optional[float]:
-    """The difference that would be detectable if the benchmark was run.
+    """Return the difference that running the benchmark could detect.
 
-    `accuracies`, `(M,)`, are those that are predicted for it.
+    `part` is the predicted difference on this benchmark, and `accuracies`,
+    `(M,)`, are the accuracies that are predicted for it. The result is None as
+    in `Difference.detectable`.
     """
     n_a = measured.n_runs[0]
     of_a = float(accuracies[:n_a].mean())
@@ -138,10 +149,12 @@ def _detectable_by_items(part: Difference, accuracies: NDArray,
 
 
 def pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:
-    """Return the answers of A and B to the same items, by benchmark.
+    """Return the answers to the items that both A and B answered.
+
+    There is one `PairedAnswers` for each benchmark with such items.
 
     Raises:
-        InputError: There is no such item.
+        InputError: No item was answered by both.
     """
     pairs = []
     for benchmark, answers in a.items():
@@ -154,7 +167,8 @@ def pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:
     if not pairs:
         raise InputError(
             'answers of A and B', 'items that both answered',
-            f'items of {", ".join(a)} and of {", ".join(b)}',
+            f'none; A answered items of {", ".join(a)}, and B answered items '
+            f'of {", ".join(b)}',
             'Run both models on the same benchmarks, with the '
             'same prompts, metric and few-shot examples.')
     return pairs
@@ -163,13 +177,14 @@ def pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:
 def differences_of_answers(pairs: Sequence[PairedAnswers],
                            found: Sequence[Difference], main: Sequence[str],
                            level: float, margin: float) -> list[Difference]:
-    """Return observed differences, and those combined with predicted ones.
+    """Return the observed differences, then the combined ones.
 
-    `found` has the predicted differences, if any. A benchmark with both has a
-    combined difference: the mean of both, weighted by their precision. The
-    observed one gets the noise of runs of the predicted one, as seeds move
-    both alike. The mean over benchmarks is combined only if the answers are on
-    exactly the `main` benchmarks.
+    `found` may contain predicted differences. A benchmark that has a predicted
+    and an observed difference gets a combined one: the mean of the two,
+    weighted by their precision. The noise of runs of the predicted difference
+    is added to the observed one, too, because another seed would change both
+    in the same way. The mean over benchmarks is combined only if the answers
+    are on exactly the `main` benchmarks.
     """
     predicted = {}
     for part in found:
@@ -205,16 +220,17 @@ def differences_of_answers(pairs: Sequence[PairedAnswers],
 
 def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
                               margin: float) -> list[Difference]:
-    """Return differences of the runs' mean accuracies, by benchmark.
+    """Return the observed difference on each benchmark, then of the mean.
 
-    The last one is of the mean over the main benchmarks of the table of A, if
-    there are several. The noise is that of the runs or, with one run each,
-    that of the items.
+    A table has a row for each run; accuracies are averaged over the runs. The
+    mean is over the main benchmarks of the table of A, and is left out if
+    there are fewer than two. With one run each, the noise comes from the
+    number of items. With several runs, it comes from the scatter of the runs.
 
     Raises:
-        InputError: There is no benchmark with accuracies of all runs and, with
-            one run each, a known number of items; or the tables have two
-            numbers of items for one benchmark.
+        InputError: No benchmark has accuracies of all runs (and, with one run
+            each, a known number of items); or the tables of A and B differ in
+            the number of items of a benchmark.
     """
     n_runs = len(a.models), len(b.models)
     names = []
@@ -227,9 +243,10 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
         raise InputError(
             'accuracies of A and of B', 'a benchmark with accuracies of all '
             'runs and, with one run each, a known number of items', 'none',
-            'Run all of them on it, or give several runs of each.')
+            'Run all of them on the same benchmark, and give its number of '
+            'items or several runs of A or B.')
     a, b = a.select(benchmarks=names), b.select(benchmarks=names)
-    # The share of each benchmark in what is compared.
+    # For each difference, the weights of the benchmarks in it, `(B,)`.
     shares = dict(zip(names, np.eye(len(names))))
     is_main = np.isin(names, a.main).astype(float)
     if is_main.sum() > 1:
@@ -247,7 +264,11 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
 
 
 def _items_of_both(a: AccuracyTable, b: AccuracyTable) -> dict[str, int]:
-    """Numbers of items of the benchmarks in both tables, 0 where unknown."""
+    """Return the number of items of each benchmark that is in both tables.
+
+    It is 0 where both tables do not know it. Raises an `InputError` if the
+    tables state different numbers.
+    """
     items_of_b = dict(zip(b.benchmarks, b.n_items.tolist()))
     found = {}
     for name, of_a in zip(a.benchmarks, a.n_items.tolist()):
@@ -255,21 +276,26 @@ def _items_of_both(a: AccuracyTable, b: AccuracyTable) -> dict[str, int]:
             continue
         of_b = items_of_b[name]
         if of_a and of_b and of_a != of_b:
-            raise InputError(f'items of {name!r}', 'as many of A as of B',
-                             f'{of_a} and {of_b}',
+            raise InputError(f'number of items of {name!r}',
+                             'the same for A and for B',
+                             f'{of_a} for A and {of_b} for B',
                              'Give accuracies on the same items.')
         found[name] = of_a or of_b
     return found
 
 
 def _is_complete(table: AccuracyTable, benchmark: str) -> bool:
-    """True if all models were run on a benchmark."""
+    """Return True if all models of the table were run on the benchmark."""
     return not np.isnan(table.column(benchmark)).any()
 
 
 def _noise_of_items(a: AccuracyTable, b: AccuracyTable, share: NDArray,
                     items: Mapping[str, int]) -> Noise:
-    """Noise of the difference of one run each, by shares of benchmarks."""
+    """Return the noise of items of the difference of two single runs.
+
+    `share`, `(B,)`, has the weights of the benchmarks of `a` and `b` in the
+    difference, and `items` the number of items of each benchmark by name.
+    """
     errors = []
     for k, name in enumerate(a.benchmarks):
         pair = float(a.values[0, k]), float(b.values[0, k])

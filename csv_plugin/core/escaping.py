@@ -1,36 +1,44 @@
-"""Escapes of names from elsewhere; usual names stay as they are."""
+"""Escape names of models and benchmarks before they are written.
+
+Such names come from users and files, and may contain anything. Usual names
+stay as they are.
+"""
 import re
 from collections.abc import Iterable
 from unicodedata import category, normalize
 
 from csv_plugin.core.conventions import nearest_names
 
-#: Letters and marks without a glyph, which Python calls printable.
+#: Characters that nobody sees, although `str.isprintable` is True for them.
 _BLANK = '\u034f\u115f\u1160\u3164\uffa0'
-#: Marks that choose a variant of the character before.
+#: Variation selectors: they choose a variant of the character before them.
 _VARIANTS = range(0xFE00, 0xFE10)
-#: Cyrillic and Greek letters that look like Latin ones, small or capital.
+#: Letters (mostly Cyrillic and Greek) that look like a Latin letter, in lower
+#: or upper case; replaced by the Latin letter, in lower case.
 _ALIKE = str.maketrans('авеёкмнорстухіїјѕԁһԛԝӏαβεζηικμνορτυχıɡ',
                        'abeekmhopctyxiijsdhqwlabezhikmvoptuxig')
-#: Spaces, hyphens and joiners that texts contain, and tabs and line feeds.
+#: Tab, line feed, special spaces, soft hyphen and joiners, which are usual in
+#: texts.
 _OF_TEXTS = '\t\n\xa0\xad\u200c\u200d\u3000'
 
-#: Markup of GitHub's Markdown: escapes, cells and code; links and pictures;
-#: pairs of marks; underscores at the edge of a word; entities; addresses;
-#: tags; and, at the beginning, headings, quotations, lists and rules.
+#: Characters that GitHub's Markdown reads as markup, in the order of the
+#: pattern: escapes, table cells, code, links and pictures; paired * ~ and $;
+#: underscores at the edge of a word; entities; addresses of web pages; tags;
+#: and, at the beginning of the text, quotations, headings, lists and rules.
 _MARKS = re.compile(r'[\\|`\[]|([*~$])(?=.*\1)|(?<![^\W_])_|_(?![^\W_])|'
                     r'&(?=#?\w+;)|(?<=:)/(?=/)|(?<=\bwww)\.|<|'
                     r'^(?:>|[#*+-](?=[#\s])|-(?=--))')
 _ENTITIES = {'&': '&amp;', '<': '&lt;'}
-#: A cell that programs for tables read as a formula. Some of them accept the
-#: signs of double width.
+#: The beginning of a cell that a spreadsheet program may read as a formula;
+#: some programs accept full-width signs. Apostrophes may precede it, so that
+#: `from_csv_cell` inverts `csv_cell` for every text.
 _FORMULA = re.compile(r"'*(?:\s*[=+\-@＝＋－＠]|[\t\r\n])")
 #: Characters that are not allowed in names of files.
 _NOT_IN_FILE_NAMES = re.compile(r'^[.]|[/\x00-\x1f\x7f\ud800-\udfff]')
 
 
 def one_line(text: str, kept: str = '') -> str:
-    r"""Write invisible characters but those of `kept` as Python escapes.
+    r"""Replace invisible characters by Python escapes, except those in `kept`.
 
     >>> one_line('a\nb')
     'a\\nb'
@@ -45,12 +53,15 @@ def one_line(text: str, kept: str = '') -> str:
 
 
 def visible(text: str) -> str:
-    """Write invisible characters as Python escapes; lines and tabs stay."""
+    """Replace invisible characters of a longer text by Python escapes.
+
+    Line feeds, tabs and other characters that are usual in texts stay.
+    """
     return one_line(text, _OF_TEXTS)
 
 
 def same_look(text: str) -> str:
-    """Return a text without what hardly differs for a reader.
+    """Return a form that is equal for texts that look the same to a reader.
 
     >>> same_look('Ｌla\u00adMA  2 ') == same_look('llama 2')
     True
@@ -68,7 +79,9 @@ def same_look(text: str) -> str:
 
 
 def did_you_mean(missing: Iterable[str], known: Iterable[str]) -> str:
-    """Return a question on known names that are like missing ones, or ''.
+    """Return 'Did you mean ...? ' with known names, or '' if none is similar.
+
+    Names are compared by `same_look`; see `nearest_names`.
 
     >>> did_you_mean(['MMLU', 'stebilityai/a'], ['mmlu', 'stabilityai/a'])
     "Did you mean 'mmlu', 'stabilityai/a'? "
@@ -79,25 +92,26 @@ def did_you_mean(missing: Iterable[str], known: Iterable[str]) -> str:
 
 
 def markdown(text: str) -> str:
-    """Escape a text for a cell or an item of Markdown, on one line.
+    """Return a text as one line of Markdown, for a table cell or a list item.
 
-    Addresses of web pages do not become links; those of e-mail may.
+    Markup in the text is escaped. Addresses of web pages do not become links;
+    e-mail addresses may.
     """
     line = one_line(' '.join(text.split()))
     return _MARKS.sub(lambda m: _ENTITIES.get(m[0], '\\' + m[0]), line)
 
 
 def csv_cell(text: str) -> str:
-    """Put an apostrophe before what a program would read as a formula."""
+    """Return a text for a CSV cell, with an apostrophe before a formula."""
     return f"'{text}" if _FORMULA.match(text) else text
 
 
 def from_csv_cell(cell: str) -> str:
-    """Return the text of a cell by `csv_cell`."""
+    """Return the text for which `csv_cell` wrote this cell."""
     escaped = cell.startswith("'") and _FORMULA.match(cell)
     return cell[1:] if escaped else cell
 
 
 def is_file_name(name: str) -> bool:
-    """Return True if a file in a folder can have the name."""
+    """Return True if `name` is allowed as the name of a file."""
     return name != '' and not _NOT_IN_FILE_NAMES.search(name)

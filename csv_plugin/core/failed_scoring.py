@@ -1,4 +1,4 @@
-"""Losses that no model has, which programs write where scoring fails."""
+"""Refuse losses that no model can have, as written when scoring fails."""
 from collections.abc import Sequence
 
 import numpy as np
@@ -6,30 +6,36 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
 
-#: With fewer units, most losses may be 0 by accident.
+#: Only with this number of units or more, losses of 0 on most units are a
+#: sign of failure. With fewer, they may be 0 by accident.
 MANY = 10
-_REMEDY = 'Its scoring failed: score it again, or leave the model out.'
+_REMEDY = ('The scoring of the model seems to have failed: score it again, or '
+           'leave the model out.')
 
 
 def check_spread(where: str, models: Sequence[str], losses: NDArray,
                  least: int) -> None:
-    """Refuse models whose losses are alike, or mostly zero.
+    """Check that the losses of each model differ, and are mostly above 0.
 
-    Losses are of K units of text, `(M, K)`; NaN is passed over. Models with
-    fewer units than `least` are not checked.
+    `losses` are those of M models on K units, such as texts, `(M, K)`. Losses
+    that are NaN are ignored. A model with losses on fewer than `least` units
+    is not checked. Errors call the losses `where`.
 
     Raises:
-        InputError: Those of a model are 0 on all units, or on most of at least
-            `MANY`, or the same on 9 in 10 of at least 5.
+        InputError: The losses of a model are 0 on all units; or 0 on more than
+            half of `MANY` or more units; or the same on about 90 % of 5 or
+            more units.
     """
-    # Losses up to this count as 0.
+    # Losses up to this limit count as 0.
     nothing = 1e-9
-    # With fewer units, all losses may be equal by rounding.
+    # With fewer units, all losses may happen to be equal after rounding.
     few = 5
-    # Share of the sorted losses at either end that may differ from the others.
+    # Share of the losses, the lowest and also the highest, that is left out
+    # before the range is taken.
     ends = 0.05
-    # Least range of the other losses, as a share of the highest. The least of
-    # 335 public models and checkpoints is 0.14.
+    # Smallest range of the remaining losses that is accepted, divided by the
+    # highest of them. Among 335 public models and checkpoints, the smallest
+    # ratio is 0.14.
     least_range = 1e-4
     for model, row in zip(models, losses):
         ordered = np.sort(row[~np.isnan(row)])
@@ -53,20 +59,22 @@ def check_spread(where: str, models: Sequence[str], losses: NDArray,
 
 def check_means(where: str, models: Sequence[str], means: NDArray, low: float,
                 high: float) -> None:
-    """Refuse mean losses `(M,)` that are far from usual ones.
+    """Check that mean losses, `(M,)`, are near the usual range.
+
+    The usual range is from `low` to `high`.
 
     Raises:
-        InputError: One is 100 times less than the least usual one, `low`, or
-            greater than the greatest, `high`.
+        InputError: A mean loss is less than `low / 100` or greater than
+            `100 * high`.
     """
-    # Factor by which no mean loss differs from those of most other models.
+    # Sound mean losses are within this factor of the usual range.
     far = 100
     for model, mean in zip(models, means):
         if mean < low / far or mean > high * far:
             raise InputError(
                 f'{where}, model {model!r}',
-                f'a mean loss like that of other models, {low:.3g} to '
-                f'{high:.3g}', f'{mean:.3g}',
+                f'a mean loss within a factor of {far} of the usual '
+                f'{low:.3g} to {high:.3g}', f'{mean:.3g}',
                 'Use the same unit for all models. ' + _REMEDY)
 
 
@@ -74,19 +82,18 @@ def check_models(where: str,
                  models: Sequence[str],
                  losses: NDArray,
                  least: int = 2) -> None:
-    """Check each model by itself, and four or more by each other.
+    """Check the losses of each model alone, then the mean losses of all.
 
-    Args and errors as in `check_spread` and `check_means`; `least` is the
-    fewest units with which a model is checked by itself. Of four or more
-    models with losses, the middle half has usual means. Of fewer, means from
-    0.01 to 1e4 are usual if each has losses on `MANY` units.
+    Arguments are as in `check_spread`, and errors as in `check_spread` and
+    `check_means`. With four or more models with losses, the usual range of
+    mean losses is between their quartiles. With fewer, it is 0.01 to 1e4, and
+    means are only checked if each model has losses on `MANY` units or more.
     """
     check_spread(where, models, losses, least)
     n_units = (~np.isnan(losses)).sum(axis=1)
     scored = n_units.astype(bool)
     means = np.nanmean(losses[scored], axis=1)
-    # Mean losses of models in any unit, from bits per byte to sums of
-    # documents.
+    # Mean losses in any usual unit, from bits per byte to nats per document.
     low, high = 0.01, 1e4
     if len(means) >= 4:
         low, high = np.quantile(means, (.25, .75))

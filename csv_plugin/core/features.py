@@ -1,4 +1,4 @@
-"""Feature columns: losses of models by text, item or token."""
+"""Feature columns: the losses of models on each text, item or token."""
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -21,13 +21,14 @@ from csv_plugin.core.texts import Text, fingerprint
 class Columns:
     """Names and origin of K feature columns.
 
-    `units` are the unique names of all columns, also of those that have no
-    part in the mean loss. `uniform`, `(K,)`, are the coefficients of the
-    mean loss, not all 0. The *weight* of a column is its coefficient
-    divided by its `uniform`, so uniform salience is 1 everywhere.
-    `fingerprint` is that of the validation set; see `texts.fingerprint`.
-    `scored`, `(T,)`, is the mask of the tokens that the columns count; None if
-    they were not made from tokens.
+    `units` are the unique names of all columns, including columns that do not
+    count in the mean loss. `uniform`, `(K,)`, has the coefficient of each
+    column in the mean loss; not all are 0. If a score has other coefficients,
+    the *weight* of a column is its coefficient in the score divided by its
+    coefficient in `uniform`. So all weights are 1 if the score is the mean
+    loss. `fingerprint` identifies the validation set; see `texts.fingerprint`.
+    `scored`, `(T,)`, is the mask of the tokens that the columns count; it is
+    None if the columns were not made from tokens.
     """
     units: tuple[str, ...]
     uniform: NDArray[np.float64]
@@ -41,7 +42,7 @@ class Columns:
             raise InputError(
                 'feature columns',
                 f'finite uniform coefficients of shape {shape}, not all 0',
-                f'{self.uniform}', 'Give one coefficient per unit.')
+                f'{self.uniform}', 'Give one coefficient per column.')
         check_unique('units of feature columns', self.units)
 
     def __repr__(self) -> str:
@@ -51,29 +52,34 @@ class Columns:
                 f'{self.fingerprint[:12]})')
 
     def check_texts(self, fingerprint: str, where: str = 'predictor') -> None:
-        """Raise an `InputError` for losses on other texts.
+        """Raise an `InputError` if losses are on other texts.
 
-        The error calls them `where`.
+        `fingerprint` identifies the texts of the losses, and `where` is what
+        the error says first.
         """
         if fingerprint != self.fingerprint:
             raise InputError(
-                where, f'losses on the validation set {self.fingerprint}',
-                f'the validation set {fingerprint}',
-                'Collect losses on the texts of the training, or train anew.')
+                where, 'losses on the validation set with fingerprint '
+                f'{self.fingerprint}',
+                f'the validation set with fingerprint {fingerprint}',
+                'Score the models on the same texts, or fit another predictor.'
+            )
 
     def check_same(self,
                    trained: 'Columns',
                    where: str = 'predictor',
                    of: str = 'the training') -> None:
-        """Raise an `InputError` if columns are not those of a training.
+        """Raise an `InputError` if these columns differ from `trained`.
 
-        Kind of losses, units, texts and counted tokens must be the same. The
-        error calls the place `where`, and says `of` what the columns must be.
+        Columns are the same if they have the same kind of losses, names in the
+        same order, texts and counted tokens. `where` is what the error says
+        first, and `of` is what it calls the owner of `trained`.
         """
         kind, expected = self._kind, trained._kind
         if kind != expected:
-            raise InputError(where, f'{expected}, as those of {of}', kind,
-                             'Give it such losses, or train another one.')
+            raise InputError(
+                where, f'{expected}, like the losses of {of}', kind,
+                'Give losses of this kind, or fit another predictor.')
         for theirs, ours in zip_longest(self.units, trained.units):
             if theirs != ours:
                 raise InputError(
@@ -81,33 +87,34 @@ class Columns:
                     f'of {of}, in their order',
                     f'{len(self.units)} columns, {theirs!r} in place of '
                     f'{ours!r}',
-                    'Give the same columns, in this order (of a predictor: '
-                    'predictor.columns.units).')
+                    'Give the same columns in the same order. A predictor has '
+                    'their names in predictor.columns.units.')
         trained.check_texts(self.fingerprint, where)
         if not np.array_equal(
                 np.asarray(self.scored), np.asarray(trained.scored)):
             raise InputError(
-                where, f'features of the tokens that {of} counted',
+                where, f'features made from the tokens that {of} counted',
                 'features of other tokens',
-                'Build the features with the same `scored` (of a predictor: '
-                'predictor.columns.scored).')
+                'Make the features with the same mask `scored`. A predictor '
+                'has it in predictor.columns.scored.')
 
     @property
     def _kind(self) -> str:
-        """What errors call the losses."""
+        """Return the kind of losses in the words of error messages."""
         return 'a table of losses' if self.scored is None else 'token losses'
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureTable:
-    """K feature columns of M models, in nats per character or any unit.
+    """K feature columns of M models.
 
-    `values` are `(M, K)`; `measured` are records of losses that were imported,
-    perhaps of further models.
+    `values`, `(M, K)`, are losses in nats per character or in any other unit
+    that is the same for all models. `measured` says how imported losses were
+    measured; it may contain records of models that are not in the table.
 
     Raises:
-        InputError: The shape does not fit, a name occurs twice, or a value is
-            not finite.
+        InputError: The shape of `values` does not fit the names, a name occurs
+            twice, or a value is not finite.
     """
     models: tuple[str, ...]
     columns: Columns
@@ -117,9 +124,10 @@ class FeatureTable:
     def __post_init__(self) -> None:
         expected = (len(self.models), len(self.columns.units))
         if self.values.shape != expected:
-            raise InputError('features', f'values of shape {expected}',
-                             str(self.values.shape),
-                             'Give one row per model, one column per unit.')
+            raise InputError(
+                'features', f'values of shape {expected}',
+                str(self.values.shape),
+                'Give one row per model and one column per unit.')
         check_unique('models of features', self.models)
         bad = np.argwhere(~np.isfinite(self.values))
         if len(bad):
@@ -134,20 +142,23 @@ class FeatureTable:
                   losses: ArrayLike) -> 'FeatureTable':
         """Make a table from losses of M models on K units, `(M, K)`.
 
-        Names of units identify the texts. Losses are in any unit, the same for
-        all models. The uniform score is the mean of the columns.
+        The units are texts or items, and their names identify them: tables
+        with the same names count as losses on the same texts. Losses may be in
+        any unit that is the same for all models. The mean loss of a model is
+        the mean of its K losses.
 
         Raises:
-            InputError: As for the table itself, or a loss is negative.
+            InputError: A loss is negative, or as for the class itself.
         """
         check_list('models', models)
         check_list('units', units)
         try:
             values = np.asarray(losses, np.float64)
         except (TypeError, ValueError) as error:
-            raise InputError('losses', 'an array of numbers, a row for each '
-                             'model', str(error),
-                             'Give as many for each model.') from error
+            raise InputError(
+                'losses', 'an array of numbers with a row for each model',
+                str(error),
+                'Give one number for each model and unit.') from error
         if (values < 0).any():
             raise InputError(
                 'losses', '0 or more', f'{values.min():g}',
@@ -162,13 +173,13 @@ class FeatureTable:
 
     @property
     def mean_loss(self) -> NDArray[np.float64]:
-        """Mean loss of each model (all weights 1), `(M,)`."""
+        """Return the mean loss of each model (all weights are 1), `(M,)`."""
         return self.values @ self.columns.uniform
 
     def select(self, models: Sequence[str]) -> 'FeatureTable':
-        """Return the same columns for some models, in their order.
+        """Return a table with the rows of the given models, in their order.
 
-        An `InputError` if a model has no features.
+        Raises an `InputError` if a model is not in this table.
         """
         place = dict(zip(self.models, range(len(self.models))))
         check_known('features', models, place)
@@ -178,9 +189,10 @@ class FeatureTable:
 
     @classmethod
     def concatenate(cls, tables: Sequence['FeatureTable']) -> 'FeatureTable':
-        """Join the models of several tables with the same columns.
+        """Return one table with the models of all tables.
 
-        An `InputError` if columns differ, or a model is in two tables.
+        Raises an `InputError` if the columns of the tables differ, or if a
+        model is in two tables.
         """
         columns = tables[0].columns
         for table in tables[1:]:
@@ -202,18 +214,19 @@ def mean_token_loss(
         tokens: Optional[NDArray[np.bool_]] = None) -> NDArray[np.float64]:
     """Return the mean loss in nats per token, `(M,)`.
 
-    Scored: the tokens that every model scored; of these the given ones, such
-    as those of answers for the label-token loss. An `InputError` if there is
-    none.
+    The mean is over the tokens that every model scored. With a mask `tokens`,
+    `(T,)`, it is over the tokens of the mask among these; the mask of answers
+    gives the label-token loss. Raises an `InputError` if no token is left.
     """
     return _common_losses(table, tokens).mean(axis=1)
 
 
 def bits_per_byte(table: LossTable) -> NDArray[np.float64]:
-    """Return the summed loss in bits over the bytes of all raw texts, `(M,)`.
+    """Return each model's loss in bits per byte of the raw texts, `(M,)`.
 
-    Scored: the tokens that every model scored, so this is a lower bound if
-    there are others. Raises as `mean_token_loss`.
+    It is the sum of losses over the tokens that every model scored, divided by
+    the bytes of all texts. So it is a lower bound if some tokens were not
+    scored. Raises an `InputError` if no token was scored by all models.
     """
     bits = _common_losses(table).sum(axis=1) / np.log(2)
     return bits / table.n_bytes.sum()
@@ -222,7 +235,10 @@ def bits_per_byte(table: LossTable) -> NDArray[np.float64]:
 def _common_losses(
         table: LossTable,
         tokens: Optional[NDArray[np.bool_]] = None) -> NDArray[np.float64]:
-    """Losses of the given tokens, by default all, that every model scored."""
+    """Return losses on the tokens that every model scored, `(M, n)`.
+
+    With a mask `tokens`, `(T,)`, only tokens of the mask are counted.
+    """
     counted = table.scored if tokens is None else tokens & table.scored
     return table.losses[:, counted_tokens(table, counted)]
 
@@ -231,48 +247,52 @@ def counted_tokens(table: LossTable,
                    scored: Optional[NDArray] = None) -> NDArray[np.bool_]:
     """Return the mask of tokens to count, `(T,)`.
 
-    By default those that every model scored. An `InputError` if there is
-    none, or one is missing from a model.
+    It is the mask `scored` or, by default, the mask of the tokens that every
+    model scored. Raises an `InputError` if the mask is empty, or if a model
+    did not score a token of it.
     """
     counted = table.scored if scored is None else scored
     if not counted.any():
-        raise InputError('features', 'a token that every model scored',
-                         f'none of {len(counted)}',
-                         'Leave out models that miss texts.')
+        raise InputError(
+            'features', 'a token that every model scored',
+            f'none of {len(counted)} tokens',
+            'Leave out models that were not scored on all texts.')
     unscored = np.isnan(table.losses[:, counted]).sum(axis=1)
     for model in np.flatnonzero(unscored):
         raise InputError(
             f'losses of {table.models[model]!r}',
             f'all {np.count_nonzero(counted)} tokens that the training '
-            'counted', f'{unscored[model]} of them unscored',
-            'Score it with a prefix token, or train without those tokens.')
+            'counted', f'{unscored[model]} of them without a loss',
+            'Score the model with a prefix token, such as BOS, or fit the '
+            'predictor without these tokens.')
     return counted
 
 
 def counted_losses(table: LossTable,
                    scored: Optional[NDArray] = None) -> NDArray[np.float64]:
-    """Return losses in nats, `(M, T)`.
+    """Return losses in nats, `(M, T)`, with 0 for tokens that do not count.
 
-    Scored: the tokens of `counted_tokens`, with its errors; others are 0.
+    Tokens that count, and errors, are as in `counted_tokens`.
     """
     return np.where(counted_tokens(table, scored), table.losses, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class TokenColumns:
-    """Feature columns as sums of token losses: `losses @ matrix`.
+    """Feature columns that are weighted sums of token losses.
 
-    The matrix, `(T, K)`, contains the value of a nat of each token in each
-    column.
+    Features are `losses @ matrix`, where token losses, `(M, T)`, are in nats.
+    The `matrix`, `(T, K)`, has the coefficient of each token in each column.
     """
     columns: Columns
     matrix: 'scipy.sparse.csc_array'
 
     def features(self, table: LossTable) -> FeatureTable:
-        """Return the columns of M models.
+        """Return the feature columns of the M models of a loss table.
 
-        Scored: the tokens of `columns.scored`, which every model must have. An
-        `InputError` for other texts, or as in `counted_tokens`.
+        The tokens of `columns.scored` are counted, and every model must have
+        scored them. Raises an `InputError` if the losses are on other texts,
+        or for the reasons of `counted_tokens`.
         """
         self.columns.check_texts(table.fingerprint)
         losses = counted_losses(table, self.columns.scored)
@@ -281,11 +301,13 @@ class TokenColumns:
 
 def text_columns(table: LossTable,
                  part: Optional[NDArray] = None) -> TokenColumns:
-    """Return one column per text: its loss per character.
+    """Return feature columns with the loss per character of each text.
 
-    Scored: the tokens that every model scored, one or more; of these only the
-    mask `part`, `(T,)`, if given. Texts without one are left out. Characters
-    are those of the whole text. Its `uniform` is its share of all characters.
+    The loss of a text is the sum over its tokens that every model scored, and
+    that are in the mask `part`, `(T,)`, if it is given. This sum is divided by
+    the number of all characters of the text. Texts without such a token have
+    no column. `uniform` is the share of the text in the characters of all
+    texts. Raises an `InputError` if no token was scored by all models.
     """
     counted = counted_tokens(table)
     weighted = counted if part is None else counted & part
@@ -300,7 +322,12 @@ def text_columns(table: LossTable,
 
 def _indicator(counted: NDArray, member: NDArray,
                values: NDArray) -> 'scipy.sparse.csc_array':
-    """`values[k]` where a counted token belongs to column k. `(T, K)`."""
+    """Return a matrix, `(T, K)`, with one entry for each counted token.
+
+    The entry is `values[k]` in column k, the column that the token belongs to.
+    `counted`, `(T,)`, is a mask with n tokens, and `member`, `(n,)`, has the
+    index k for each of them.
+    """
     shape = (len(counted), len(values))
     return scipy.sparse.csc_array(
         (values[member], (np.flatnonzero(counted), member)), shape=shape)
@@ -308,11 +335,14 @@ def _indicator(counted: NDArray, member: NDArray,
 
 def answer_mask(texts: Iterable[Text],
                 spans: Sequence[TokenSpans]) -> NDArray[np.bool_]:
-    """Return the mask of tokens that touch their text's answer, `(T,)`."""
+    """Return the mask of tokens that overlap the answer of their text, `(T,)`.
+
+    `spans` has the positions of the tokens of each text.
+    """
     masks = []
     for text, tokens in zip(texts, spans):
         first, last = text.answer or (0, 0)
-        # Tokens are at bytes, answers at characters.
+        # Positions of tokens are in bytes, positions of answers in characters.
         start = len(text.text[:first].encode())
         end = len(text.text[:last].encode())
         masks.append((tokens.starts < end) & (tokens.ends > start))
@@ -320,10 +350,13 @@ def answer_mask(texts: Iterable[Text],
 
 
 def equal_rows(values: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the order of rows by their values, and the first equal row.
+    """Return the order that sorts rows, and the first copy of each row.
 
-    Rows are `(n, k)`, and the results are indices, `(n,)`. Of equal rows, the
-    first one comes first in the order. Little memory is taken beside the rows.
+    Rows are `(n, k)`, and both results are indices of rows, `(n,)`. The first
+    result sorts the rows by their values; equal rows keep their order. The
+    second result is, for each row, the index of the first row that is equal to
+    it (its own index if there is no earlier one). Apart from the rows, this
+    takes little memory.
 
     >>> equal_rows(np.array([[2, 1], [1, 3], [2, 1]]))
     (array([1, 0, 2]), array([0, 1, 0]))

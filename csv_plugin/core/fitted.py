@@ -1,12 +1,13 @@
-"""Exponents of all fitted models, with hyper-parameters that were learned.
+"""The posterior of exponents of all fitted models, given hyper-parameters.
 
-Hyper-parameters are learned by a `Posterior` of at most `Settings.most_models`
-models, and of all benchmarks at once. This file applies them to all M fitted
-models, one benchmark at a time: given hyper-parameters, benchmarks are
-independent. It keeps the dual of each benchmark, `(B, M)`. Matrices of models
-by models, `(M, M)`, are computed again whenever they are needed. So memory
-grows with the square of the number of models, but not with the number of
-benchmarks.
+Hyper-parameters are learned before, by a `Posterior` of at most
+`Settings.most_models` models and all benchmarks at once. This file applies
+them to all M fitted models, one benchmark at a time; given hyper-parameters,
+benchmarks are independent. For each benchmark it keeps only the dual (see
+core.posterior), `(B, M)` in all. Matrices with a row and a column for each
+model, `(M, M)`, are computed again whenever they are needed. So the memory for
+matrices grows with the square of the number of models, but not with the number
+of benchmarks.
 """
 from collections.abc import Iterator
 from typing import Optional
@@ -26,18 +27,21 @@ class Fitted:
     """The posterior of M fitted models on B benchmarks.
 
     `hyper`, `shares`, `floor`, `straight`, `tangent_dual` and `doubt` are as
-    in `Posterior`. Without the last two, modes and models that lie far off are
-    found first.
+    in `Posterior`. If `tangent_dual` or `doubt` is None, both are computed
+    here: the modes are found, and the models that lie far off.
 
     Attributes:
         means: The mean loss that each benchmark follows, `(B, M)`.
-        worst: The largest of these, without absurd models, `(B,)`.
-        scales: Changes of exponents for one deviation of these, `(B,)`.
-        noise: Noise of accuracies over p (1 - p), `(B,)`.
-        part_variances: Squared amounts of the parts of the kernel, by name.
-        dual: That of each benchmark's solution, `(B, M)`.
-        left_out: Means and variances of exponents without a model's
-            family, `(M, B)` each, NaN where there is no accuracy.
+        worst: The largest of these mean losses, without absurd models, `(B,)`.
+        scales: Change of an exponent for a change of this mean loss by one
+            standard deviation, `(B,)`.
+        noise: Variance of the noise of an accuracy p, divided by p (1 - p),
+            `(B,)`.
+        part_variances: Squared amount of each part of the kernel, by name.
+        dual: Dual of the solution for each benchmark, `(B, M)`.
+        left_out: Means and variances of the exponents of fitted models, each
+            predicted without its family; `(M, B)` each, NaN where there is no
+            accuracy.
     """
 
     def __init__(self,
@@ -70,24 +74,29 @@ class Fitted:
             mean[:, b], variance[:, b] = self._leave_out(b, shared)
         self.left_out = mean, variance
 
-    # The memory of a benchmark's posterior is free once a method of this
-    # benchmark returns.
+    # Each of the following methods for one benchmark b makes a posterior of
+    # this benchmark, and its memory is free again when the method returns.
 
     def _find_modes(self, shared: NDArray) -> None:
-        """Find modes, which models lie far off, and modes with these."""
+        """Find the modes of all benchmarks, and models that lie far off.
+
+        Models that lie far off get additional noise (`doubt`), and the modes
+        are then found again.
+        """
         errors, deviations = np.zeros((2, *self.doubt.shape))
         for b in range(len(self.means)):
             errors[:, b], deviations[:, b] = self._find_mode(b, shared)
         self.doubt = doubt_of(errors, deviations, self.observed.teaching,
                               self.settings.outlier)
-        # From these modes on, with less weight for models that lie far off.
+        # The second search starts from the modes of the first one.
         for b in range(len(self.means)):
             self._find_mode(b, shared)
 
     def _find_mode(self, b: int, shared: NDArray) -> tuple[NDArray, NDArray]:
-        """Find the mode of benchmark b, from the last one on.
+        """Find the mode of benchmark b, starting from the last mode.
 
-        Returns errors of families left out, and deviations, `(M,)` each.
+        Returns the standardised errors of models without their family, and
+        the predicted standard deviations of their accuracies, `(M,)` each.
         """
         part = self._unsolved(b, shared)
         part.dual = self.tangent_dual[[b]]
@@ -97,9 +106,10 @@ class Fitted:
         return error[:, 0], deviation[:, 0]
 
     def _leave_out(self, b: int, shared: NDArray) -> tuple[NDArray, NDArray]:
-        """Solve benchmark b, and keep its dual.
+        """Solve benchmark b, and store its dual in `self.dual`.
 
-        Returns means and variances without a model's family, `(M,)` each.
+        Returns the means and variances of the exponents of the fitted models,
+        each predicted without its family, `(M,)` each.
         """
         part = self.solved(b, shared)
         self.dual[b] = part.dual[0]
@@ -107,25 +117,25 @@ class Fitted:
         return mean[:, 0], variance[:, 0]
 
     def solved(self, b: int, shared: NDArray) -> Posterior:
-        """Return the solution of benchmark b, as a posterior of it alone.
+        """Return the solved posterior of benchmark b alone.
 
-        `shared` is the `shared_kernel`.
+        `shared` is the result of `shared_kernel`.
         """
         part = self._unsolved(b, shared)
         part.settle(self.tangent_dual[[b]])
         return part
 
     def _unsolved(self, b: int, shared: NDArray) -> Posterior:
-        """The posterior of benchmark b alone, without a mode."""
+        """Return a posterior of benchmark b alone, before a mode is found."""
         models, observed, mean = self.standardised, self.observed, self.means[
             b]
         kernel = self._kernel_of(
             parts_of_benchmark(models, models, mean, mean, self.worst[b], b))
         kernel += shared
-        # Unknown numbers of items get the median of all benchmarks, of which
-        # the posterior of a single one would know nothing.
+        # Unknown numbers of items are replaced by the median over benchmarks
+        # here, as the posterior of a single benchmark cannot compute it.
         items = filled_items(observed.n_items)
-        # Unused, as nothing is learned here.
+        # It has no effect, as no hyper-parameters are learned here.
         teaching = np.array([True])
         part = Posterior(models, observed.accuracies[:, [b]], items[[b]],
                          self.floor[[b]], teaching, self.straight,
@@ -140,10 +150,10 @@ class Fitted:
     # ---- kernels
 
     def shared_kernel(self) -> NDArray[np.float64]:
-        """Return the kernel's parts that all benchmarks share, `(M, M)`.
+        """Return the sum of the parts that all benchmarks share, `(M, M)`.
 
-        Making it takes long, and it takes much memory: keep it as long as it
-        is needed.
+        They are between the fitted models. The sum takes long to compute and
+        takes much memory, so keep it as long as it is needed, but not longer.
         """
         models = self.standardised
         return self._kernel_of(
@@ -151,9 +161,10 @@ class Fitted:
 
     def _kernel_of(
             self, parts: Iterator[tuple[str, NDArray]]) -> NDArray[np.float64]:
-        """The sum of some parts of the kernel, with their amounts.
+        """Return the sum of some parts of the kernel, times squared amounts.
 
-        The parts are changed in place.
+        `parts` yields the name and the matrix of each part. The matrices are
+        changed in place.
         """
         name, total = next(parts)
         total *= self.part_variances[name]
@@ -164,15 +175,19 @@ class Fitted:
 
     def cross_covariances(
             self, standardised: Standardised) -> Iterator[NDArray[np.float64]]:
-        """Yield covariances of new and fitted models, `(N, M)` a benchmark.
+        """Yield, for each benchmark, covariances of exponents, `(N, M)`.
+
+        They are prior covariances between the N new models of `standardised`
+        and the M fitted models.
         """
         return self._covariances(standardised, self.standardised, self.means,
                                  False)
 
     def prior_covariances(
             self, standardised: Standardised) -> Iterator[NDArray[np.float64]]:
-        """Yield covariances of new models, `(N, N)` a benchmark, before any
-        accuracy is known.
+        """Yield, for each benchmark, covariances of exponents, `(N, N)`.
+
+        They are prior covariances between the N new models of `standardised`.
         """
         means = (standardised.means @ self.shares).T
         return self._covariances(standardised, standardised, means, True)
@@ -180,10 +195,12 @@ class Fitted:
     def _covariances(self, new: Standardised, old: Standardised,
                      old_means: NDArray,
                      same: bool) -> Iterator[NDArray[np.float64]]:
-        """Yield prior covariances of exponents, `(N, M)` a benchmark.
+        """Yield, for each benchmark, prior covariances of exponents, `(N, M)`.
 
-        `old_means`, `(B, M)`, are the mean losses that benchmarks follow, and
-        `same` is as in `shared_parts`.
+        They are between the N models of `new` and the M models of `old`.
+        `old_means`, `(B, M)`, is the mean loss of each old model that the
+        benchmark follows. `same` is True if `new` and `old` are the same
+        models, as in `shared_parts`.
         """
         settings = self.settings
         shared = self._kernel_of(shared_parts(new, old, settings.tilt, same))

@@ -1,8 +1,9 @@
-"""Fits of a `Predictor` to losses and observed accuracies.
+"""Fit a `Predictor` to losses and observed accuracies.
 
-Before the fit, models without an accuracy, and models and columns that are
-given twice, are left out. The rest is put into a fixed order. So predictions
-depend neither on copies nor on the order of rows, columns and families.
+Before the fit, models without any accuracy are left out. Of models with equal
+losses and accuracies, and of columns with equal losses, only one is kept. The
+remaining models and columns are put into a fixed order. So predictions depend
+neither on copies nor on the order of models, columns and families.
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -32,23 +33,26 @@ def fit_predictor(
     units: Optional[Units] = None,
     settings: Settings = Settings()
 ) -> Predictor:  # yapf: disable
-    """Fit the model of accuracies to losses and accuracies.
+    """Fit the statistical model of accuracies to losses and accuracies.
 
-    Features contain every model of `accuracies`; models and benchmarks
-    without any accuracy are left out. `families` has that of each model of
-    `accuracies`. `units` says which columns are texts of a known source, and
-    which are tokens of a benchmark's own answers; none by default.
+    `features` must contain every model of `accuracies`. Models and benchmarks
+    without any accuracy are left out. `families` has the family of each model
+    of `accuracies`, in the same order. `units` says which columns are texts of
+    which source, and which columns are tokens of a benchmark's own answers. By
+    default, all columns of the mean loss are texts without a source.
 
     Raises:
-        InputError: A model has no features, fewer than `LEAST_MODELS` models
-            have an accuracy, or a loss is negative.
+        InputError: A model of `accuracies` has no features; fewer than
+            `LEAST_MODELS` models have an accuracy; two models with the same
+            losses and accuracies are of different families; or a loss is
+            negative.
     """
     fit = _prepared(features, accuracies, families, units)
     if (fit.losses < 0).any():
         raise InputError('losses', '0 or more', f'{fit.losses.min():g}',
                          'Losses are -log p: change the sign of '
                          'log-likelihoods.')  # yapf: disable
-    # Small systems: threads of the BLAS would only wait.
+    # Matrices are small, so several threads of the BLAS would only wait.
     with threadpool_limits(limits=1, user_api='blas'):
         model = AccuracyModel(
             fit.units.losses(fit.losses, fit.benchmarks), fit.observed,
@@ -60,10 +64,10 @@ def fit_mean_loss_predictor(features: FeatureTable,
                             accuracies: AccuracyTable,
                             families: Sequence[str],
                             units: Optional[Units] = None) -> Predictor:
-    """Fit the baseline: the mean loss with a learned floor.
+    """Fit the baseline: a curve on the mean loss, with a learned floor.
 
-    Features, accuracies and families are as for `fit_predictor`, and so are
-    errors, but losses may be negative, and answers do not count.
+    Arguments and errors are as in `fit_predictor`, except that losses may be
+    negative, and that tokens of answers (`units.answers`) are not used.
     """
     units = replace(units, answers={}) if units else None
     fit = _prepared(features, accuracies, families, units)
@@ -74,7 +78,10 @@ def fit_mean_loss_predictor(features: FeatureTable,
 
 def _prepared(features: FeatureTable, accuracies: AccuracyTable,
               families: Sequence[str], units: Optional[Units]) -> Fit:
-    """Losses and accuracies to fit to, without copies and in a fixed order."""
+    """Return the data to fit to, without copies and in a fixed order.
+
+    Arguments are as in `fit_predictor`.
+    """
     losses = features.select(accuracies.models).values
     accuracies = accuracies.select(benchmarks=accuracies.benchmarks_run)
     known = ~np.isnan(accuracies.values).all(axis=1)
@@ -85,13 +92,15 @@ def _prepared(features: FeatureTable, accuracies: AccuracyTable,
         raise InputError(
             'fit', f'{LEAST_MODELS} models or more with losses '
             'and an accuracy', f'{len(rows)}',
-            'Fit to more models; those that are the same count once.')
+            'Fit to more models. Models with the same losses and accuracies '
+            'count once.')
     losses = losses[rows]
     units = units.without_twins(losses)
     observed = Observed(accuracies.values[rows],
                         tuple(families[row] for row in rows),
                         accuracies.chance, accuracies.n_items)
-    # A predictor's file has 32 bits of each token's loss: fit to these.
+    # The file of a predictor keeps losses of tokens in 32 bits. Fit to the
+    # rounded losses, so that a loaded predictor is the same.
     tokens = units.tokens
     losses[:, tokens] = losses[:, tokens].astype(np.float32)
     return Fit(
@@ -101,24 +110,30 @@ def _prepared(features: FeatureTable, accuracies: AccuracyTable,
 
 def _in_order(losses: NDArray, accuracies: NDArray, known: NDArray,
               columns: NDArray, families: Sequence[str]) -> NDArray[np.int64]:
-    """Rows to fit to, by mean loss; of equal rows only the first.
+    """Return the indices of the models to fit to, in a fixed order.
 
-    An `InputError` if equal rows have different families.
+    They are sorted by the sum of their losses in `columns`. Of models with
+    equal losses and accuracies, only the first is kept. Models that are not in
+    the mask `known`, `(M,)`, are left out. `losses` are `(M, K)` and
+    `accuracies` are `(M, B)`. Raises an `InputError` if equal models have
+    different families.
     """
     cells = np.hstack([losses[:, columns], np.nan_to_num(accuracies, nan=-1)])
     order, first = equal_rows(cells)
     for row, twin in enumerate(first):
-        # They would be predicted by themselves when families are left out.
+        # With the family of one left out, it would be predicted from its copy.
         if known[row] and families[row] != families[twin]:
             raise InputError(
                 'families', 'one family for models with the same losses and '
                 'accuracies', f'{families[twin]!r} and {families[row]!r}',
-                'Give the model once, or both in one family.')
+                'Leave out one of the two models, or give both the same '
+                'family.')
     single = order[first[order] == order]
     single = single[known[single]]
-    # Sorted, the values and their sums in floating point do not depend on the
-    # order of columns. Of equal sums, the smallest values decide.
-    del cells  # They are as large as the losses.
+    # The losses of a model are sorted before they are summed, so that rounding
+    # does not depend on the order of columns. Models with equal sums are
+    # ordered by their smallest losses.
+    del cells  # They take as much memory as the losses.
     part = losses[np.ix_(single, columns)]
     part.sort(axis=1)
     return single[np.lexsort((*part[:, :3].T, part.sum(axis=1)))]
@@ -126,6 +141,7 @@ def _in_order(losses: NDArray, accuracies: NDArray, known: NDArray,
 
 def _predictor(features: FeatureTable, fit: Fit,
                model: Union[AccuracyModel, CurveModel]) -> Predictor:
+    """Return the predictor of a fitted statistical model."""
     mean_losses = np.sort(fit.losses @ features.columns.uniform)
     versions = dict(
         csv_plugin=__version__, numpy=np.__version__, scipy=scipy.__version__)
@@ -138,7 +154,10 @@ def benchmark_fits(
     model: Union[AccuracyModel, CurveModel],
     notes: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 ) -> tuple[BenchmarkFit, ...]:
-    """Summarise the fit of each benchmark, with notes by its name."""
+    """Return a summary of the fit of each benchmark.
+
+    `notes` has remarks for users by the name of the benchmark.
+    """
     observed, left_out = fit.observed, model.left_out
     families = np.array(observed.families)
     fits = []
@@ -147,7 +166,7 @@ def benchmark_fits(
         accuracy = observed.accuracies[rows, b]
         chance, n_items = float(observed.chance[b]), int(observed.n_items[b])
         difference = left_out.accuracies[rows, b] - accuracy
-        # Errors need models of a second family to predict from.
+        # Errors are only known with models of two or more families.
         error = expected = np.nan
         if np.isfinite(difference).any() and len(set(families[rows])) > 1:
             error = np.sqrt(np.nanmean(difference**2))

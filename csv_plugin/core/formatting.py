@@ -1,25 +1,27 @@
-"""Numbers in cells of tables, and short representations of records."""
+"""Format numbers for tables, and represent records in a short text."""
 import math
 from dataclasses import fields
 from textwrap import shorten
 from typing import Any
 
-#: Stands for an interval that leaves no accuracy out but those below chance.
+#: Stands for an interval that contains every accuracy from chance to 100 %.
 ANY = 'any'
 
 
 def percent(fraction: float) -> float:
     """Return a fraction in percent, to 15 significant digits.
 
-    A percentage that was divided by 100 is restored exactly.
+    So a percentage that was divided by 100 before is restored exactly.
     """
     return float(f'{100 * fraction:.15g}')
 
 
 def interval(low: float, high: float, chance: float = 0.0) -> str:
-    """Return an interval of fractions in whole percent, rounded outward.
+    """Return an interval as text in percent, such as '24-46'.
 
-    `ANY` if it contains all from the chance level to 100 %; '?' for NaN.
+    `low`, `high` and `chance` are fractions. The lower limit is rounded down
+    and the upper limit up. The text is `ANY` if the interval contains every
+    accuracy from the chance level to 100 %, and '?' if `low` is NaN.
 
     >>> interval(0.245, 0.453), interval(0.2, 1, chance=0.25), interval(0.2, 1)
     ('24-46', 'any', '20-100')
@@ -37,7 +39,11 @@ def predicted_cell(value: float,
                    high: float,
                    chance: float = 0.0,
                    marks: str = '') -> str:
-    """Return a prediction in percent, such as '61.2 (43-79)*'; '-' for NaN."""
+    """Return a prediction in percent, such as '61.2 (43-79)*'.
+
+    The interval is in parentheses, followed by `marks`. The text is '-' if the
+    value is NaN.
+    """
     if math.isnan(value):
         return '-'
     return f'{100 * value:.1f} ({interval(low, high, chance)}){marks}'
@@ -53,18 +59,20 @@ def possible_ranks(first: float, last: float) -> str:
 
 
 def number(value: float, digits: str = '.1f') -> str:
-    """Return a number in a format of Python; '-' for NaN."""
+    """Format a number by the Python format `digits`; return '-' for NaN."""
     return '-' if math.isnan(value) else f'{value:{digits}}'
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number of things, such as '2 runs'."""
+    """Return a number with its noun in the right form: '1 run', '2 runs'."""
     plural = '' if number == 1 else 's'
     return f'{number} {noun}{plural}'
 
 
 def shortened(text: str, width: int) -> str:
-    """Replace the last words of a text by 'and more' if it is too long.
+    """Shorten a text to at most `width` characters.
+
+    The last words of a text that is too long are replaced by 'and more'.
 
     >>> shortened('arc, mmlu, piqa, sciq', 20)
     'arc, mmlu, and more'
@@ -73,13 +81,19 @@ def shortened(text: str, width: int) -> str:
 
 
 def _shorten(text: str, width: int, placeholder: str) -> str:
-    """The text, whose last words give way to a placeholder if too long."""
+    """Shorten a text to at most `width` characters.
+
+    The last words of a text that is too long are replaced by the placeholder.
+    """
     return shorten(
         text, width, break_on_hyphens=False, placeholder=placeholder)
 
 
 def short_repr(record: Any) -> str:
-    """Return the `__repr__` of a dataclass, with shapes in place of arrays."""
+    """Return a short `__repr__` of a dataclass instance.
+
+    Arrays are shown by their shape, and long values are shortened.
+    """
     parts = []
     for part in fields(record):
         value = getattr(record, part.name)

@@ -153,7 +153,8 @@ def test_tables_and_their_predictor(folder, capsys, n_columns):
     kinds = {part['kind'] for part in found['differences']}
     of_losses = {'loss'} if n_columns > 1 else set()
     assert kinds == {'predicted'} | of_losses
-    unknown = any('one loss a model' in note for note in found['notes'])
+    unknown = any('a single loss for each model' in note
+                  for note in found['notes'])
     assert unknown == (n_columns == 1)
     assert call(*tables, '--by', 'loss') == (2 if n_columns == 1 else 0)
 

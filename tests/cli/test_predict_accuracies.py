@@ -185,7 +185,7 @@ def test_means_are_over_the_main_benchmarks_of_the_fit(fitted):
     ('none --predictor p.safetensors', "dumps 'none'"),
     ('empty --predictor p.safetensors', 'found none'),
     ('--losses losses.csv --predictor p.safetensors', 'expected token losses, '
-     'as those of the training, found a table of losses'),
+     'like the losses of the training, found a table of losses'),
     ('dumps --predictor p.safetensors --texts texts.jsonl', 'no --page: '
      'expected none of --texts beside it'),
     (f'--losses losses.csv --predictor {FIT} --page scores.csv/p', 'found'),

@@ -388,7 +388,7 @@ def test_answers_to_the_same_items():
     found = compare(answers=ANSWERS)
     assert [(p.benchmark, p.n_items, p.only)
             for p in found.answers] == [('x', 3, (0, 1)), ('y', 2, (0, 0))]
-    assert found.notes[0].startswith('3 items that one of the models alone')
+    assert found.notes[0].startswith('3 items that only one of the two models')
     x, y, mean = found.differences
     assert found.decisive is mean and mean.benchmark == 'mean'
     assert mean.value == pytest.approx((x.value + y.value) / 2)
@@ -408,7 +408,8 @@ def test_what_decides():
 
 
 @pytest.mark.parametrize('arguments, message', [
-    (dict(a=A, b=table('b', losses_of(0, 1))), 'dumps or tables'),
+    (dict(a=A, b=table('b', losses_of(0, 1))),
+     'token losses of all, or tables of all'),
     (dict(
         a=FeatureTable.of_losses(['a', 'b'], UNITS, np.ones((2, 12))),
         b=table('b', losses_of(0, 1))), 'one model, found a, b'),
@@ -416,11 +417,11 @@ def test_what_decides():
                       OTHER_TEXTS)), "losses of 'B': .* wording of 't0'"),
     (dict(answers=({'x': {'1': 1}}, {'x': {'2': 1}})),
      'items that both answered'),
-    (dict(a=A), 'answers or accuracies of A and of B'),
-    (dict(a=A, answers=ANSWERS), 'answers or accuracies of A and of B'),
+    (dict(a=A), 'answers or accuracies of both A and B'),
+    (dict(a=A, answers=ANSWERS), 'answers or accuracies of both A and B'),
     (dict(a=[A, B], b=A, answers=ANSWERS), 'one run of A and of B'),
     (dict(accuracies=(SCORES[0], replace(SCORES[1], n_items=[0, 500, 400]))),
-     "items of 'z': expected as many of A as of B, found 500 and 400"),
+     "number of items of 'z': .* found 500 for A and 400 for B"),
     (dict(a=A, b=B, accuracies=SCORES), 'a row for each of 1 and 1 runs'),
     (dict(accuracies=(SCORES[0], SCORES[1].select(benchmarks=['y']))),
      'a benchmark with accuracies of all'),
@@ -438,7 +439,7 @@ def test_losses_that_cannot_be_compared(arguments, message):
 def test_checkpoints_at_other_steps_say_nothing_of_ends():
     early, late, same = tokens('a@65', .4), tokens('b@80',
                                                    1.), tokens('a@80', .8)
-    assert any('a@65, b@80: checkpoints at other steps' in note
+    assert any('a@65, b@80: checkpoints at different steps' in note
                for note in compare(early, late).notes)
     for other in (late, early):
         assert not any('other steps' in note

@@ -26,7 +26,7 @@ def mostly(number: float, count: int = 29) -> np.ndarray:
     (mostly(2.3), '2.3 on nearly all of 30'),
     (2.3 + 1e-6 * SOUND, '2.3 on nearly all'),
     (np.full(5, 2.3), '2.3 on nearly all of 5'),
-    (SOUND / 1000, 'like that of other models, .* found 0.00'),
+    (SOUND / 1000, 'within a factor of 100 of the usual .* found 0.00'),
     (SOUND * 1000, 'use the same unit|Use the same unit'),
 ])
 def test_what_is_refused(losses, words):
@@ -64,14 +64,14 @@ def test_what_may_be_sound(losses):
 
 @pytest.mark.parametrize('scale', [1e-5, 1e6])
 def test_a_single_model(scale):
-    with pytest.raises(InputError, match='of other models, 0.01 to 1e'):
+    with pytest.raises(InputError, match='of the usual 0.01 to 1e'):
         check_models('l.csv', ['m'], scale * SOUND[None])
     check_models('l.csv', ['m'], scale * SOUND[None, :9])
 
 
 def test_a_model_without_losses_does_not_hide_the_unit_of_another():
     losses = np.stack([np.full(30, np.nan), 1e6 * SOUND])
-    with pytest.raises(InputError, match="model 'm'.*of other models, 0.01"):
+    with pytest.raises(InputError, match="model 'm'.*of the usual 0.01"):
         check_models('l.csv', ['unscored', 'm'], losses)
 
 

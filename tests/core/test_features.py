@@ -155,7 +155,7 @@ SCORED = np.array([True, False, True])
 
 
 @pytest.mark.parametrize('changes, message', [
-    (dict(fingerprint='others'), 'validation set texts, .* set others'),
+    (dict(fingerprint='others'), 'fingerprint texts, .* fingerprint others'),
     (dict(units=('x', 'z')), "2 columns, 'z' in place of 'y'"),
     (dict(units=('y', 'x')), "2 columns, 'y' in place of 'x'"),
     (dict(scored=None), 'token losses, .*found a table of losses'),

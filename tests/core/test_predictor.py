@@ -231,7 +231,7 @@ def test_a_predictor_of_nothing_is_refused(predictor):
 def test_losses_in_another_unit(tables, predictor, factor):
     one = tables.features.select(tables.models[:1])
     wrong = replace(one, values=factor * one.values)
-    with pytest.raises(InputError, match='a mean loss like that of other'):
+    with pytest.raises(InputError, match='within a factor of 100'):
         predictor.predict(wrong)
 
 

@@ -71,8 +71,8 @@ def test_weights_say_how_much_a_token_counts(world):
 def test_what_does_not_fit_is_refused(world):
     losses, _, _, able = world
     other_texts = TextSet((*TEXTS, Text('t9', 'abcdef')))
-    message = (f'{TEXTS.fingerprint}, found the validation set '
-               f'{other_texts.fingerprint}')
+    message = (f'{TEXTS.fingerprint}, found the validation set with '
+               f'fingerprint {other_texts.fingerprint}')
     with pytest.raises(InputError, match=message):
         able.predict(dumps(losses, other_texts))
     with pytest.raises(InputError, match="found no losses on 't3'"):
@@ -88,7 +88,7 @@ def test_what_does_not_fit_is_refused(world):
 def test_a_loss_table_must_be_on_the_tokens_of_the_training(world):
     losses, _, _, able = world
     table = TARGETS.table(losses)
-    with pytest.raises(InputError, match='the validation set others'):
+    with pytest.raises(InputError, match='fingerprint others'):
         able.predict(replace(table, fingerprint='others'))
     wide = replace(
         table,
