@@ -338,7 +338,7 @@ class TargetTokens(PublicNames):
                 'predictor was trained on',
                 f'losses on {table.losses.shape[1]} tokens, or on as many '
                 'that divide the texts otherwise',
-                'Make the table with `TargetTokens.table` of the predictor.')
+                'Make the table with `Predictor.loss_table`.')
 
     def table(self, losses: Mapping[str, Sequence[TokenLosses]]) -> LossTable:
         """Return losses of M models on these tokens (Algorithm 1).
