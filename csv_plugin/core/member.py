@@ -23,8 +23,9 @@ from csv_plugin.core.observed import Observed
 from csv_plugin.core.posterior import SCALES, Posterior
 from csv_plugin.core.settings import Form, Settings
 
-#: Numbers of rounds before the choice of floors, after it, and after the choice
-#: of mean losses. Each round fits the hyper-parameters and finds the mode.
+#: Numbers of rounds before the choice of floors, after it, and after the
+#: choice of mean losses. Each round fits the hyper-parameters and finds the
+#: mode.
 FIRST_ROUNDS, NEXT_ROUNDS, LAST_ROUNDS = 3, 2, 1
 #: Hyper-parameters are fitted to at least this number of models with an
 #: accuracy on each benchmark, or to all of them if there are fewer.
