@@ -28,15 +28,16 @@ benchmark. The half width of the interval of the sum is the square root of
     sum over cells i, j of  w_i w_j correlation_ij half_i half_j
     + sum over cells i of  (w_i noise_i)^2
 
-where `half_i` is the half width of cell i that comes from its exponent, and
-`noise_i` the half width that comes from the items; the noise of items is
-independent between cells. Each accuracy has two half widths, one below and one
-above it. For the lower limit of a sum, the lower half width counts if the
-weight is positive, and the upper half width if it is negative; the upper limit
-takes the opposite ones (recovery of variance estimates; Zou and Donner,
-Statistics in Medicine 27(10), 2008). Intervals of single accuracies are cut at
-0 and 1. The interval of a sum is cut at the weighted sums of the limits of the
-single intervals.
+where w_i is the weight of cell i, half_i the half width of its accuracy that
+comes from the exponent, noise_i the half width that comes from the items, and
+correlation_ij the correlation of the exponents of cells i and j. The noise of
+items is independent between cells. Each accuracy has two half widths, one
+below and one above it. For the lower limit of a sum, the half width below
+counts if the weight is positive, and the half width above if it is negative.
+For the upper limit, it is the other way round (recovery of variance estimates;
+Zou and Donner, Statistics in Medicine 27(10), 2008). Intervals of single
+accuracies are cut at 0 and 1. The interval of a sum is cut at the weighted
+sums of the limits of the single intervals.
 
 Known accuracies (`Joint.given`). They need the correlation of each pair of
 benchmarks (core.between), whose mean over all pairs is the `between` above. If

@@ -243,7 +243,7 @@ class Scale:
         return values
 
     def slope(self, losses: NDArray) -> NDArray[np.float64]:
-        """Return each unit's derivative of the value by the loss, `(K,)`.
+        """Return the derivatives of values with respect to losses, `(K,)`.
 
         `losses`, `(K,)`, are the losses of one model. The derivative is 0
         where a loss is not above the least one (`Settings.least`), which then

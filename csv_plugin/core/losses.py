@@ -336,8 +336,8 @@ class TargetTokens(PublicNames):
             raise InputError(
                 'losses', f'losses on the {self.n_tokens} tokens that the '
                 'predictor was trained on',
-                f'losses on {table.losses.shape[1]} tokens, or on as many '
-                'that divide the texts otherwise',
+                f'losses on {table.losses.shape[1]} tokens of another '
+                'tokenization',
                 'Make the table with `Predictor.loss_table`.')
 
     def table(self, losses: Mapping[str, Sequence[TokenLosses]]) -> LossTable:

@@ -208,9 +208,9 @@ class Difference:
 def combine(predicted: Difference, observed: Difference) -> Difference:
     """Return the mean of two differences, weighted by their precision.
 
-    The precision of the predicted difference is 1 / error^2 of the predictor,
-    and the precision of the observed difference is 1 / error^2 of the items.
-    The noise of runs is the same in both, so it does not enter the weights.
+    The precision is 1 / error^2, where the error is the predictor's for the
+    predicted difference, and the items' for the observed difference. The noise
+    of runs is the same in both, so it does not enter the weights.
     """
     own = {
         PREDICTOR: predicted.noises[PREDICTOR],

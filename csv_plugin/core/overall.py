@@ -270,11 +270,11 @@ def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
     """Return the mask of the benchmarks that means are taken over, `(B,)`.
 
     The benchmarks to choose from are those that the first method predicts, or
-    all benchmarks if it predicts none. A candidate is the set of all of these
-    that at least `least` models ran, for each number `least`. The candidate
-    with the largest (number of models that ran all of its benchmarks) x
-    (number of benchmarks) is chosen. If several have the same product, the
-    candidate with most benchmarks is chosen.
+    all benchmarks if it predicts none. For each number `least`, one candidate
+    is the set of all these benchmarks that at least `least` models ran. The
+    candidate with the largest (number of models that ran all of its
+    benchmarks) x (number of its benchmarks) is chosen. If several have the
+    same product, the candidate with most benchmarks is chosen.
     """
     is_predicted = ~np.isnan(predictions.values[:, :, 0]).all(axis=0)
     if not is_predicted.any():
