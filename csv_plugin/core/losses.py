@@ -337,8 +337,7 @@ class TargetTokens(PublicNames):
                 'losses', f'losses on the {self.n_tokens} tokens that the '
                 'predictor was trained on',
                 f'losses on {table.losses.shape[1]} tokens of another '
-                'tokenization',
-                'Make the table with `Predictor.loss_table`.')
+                'tokenization', 'Make the table with `Predictor.loss_table`.')
 
     def table(self, losses: Mapping[str, Sequence[TokenLosses]]) -> LossTable:
         """Return losses of M models on these tokens (Algorithm 1).
