@@ -1,43 +1,49 @@
-"""The joint distribution of accuracies of new models, and views of it.
+"""The joint distribution of the accuracies of new models.
 
-This file takes means, variances and correlations of the exponents of M models
-on B benchmarks, `(M, B)`, as a model of accuracies predicts them. From these
-it computes expected accuracies, intervals of single accuracies and of weighted
-sums (such as a difference of two models), draws, and the distribution that is
-left when some accuracies are known. The formulas stand in
-docs/appendix/method.md, "One joint distribution" and "Known accuracies".
+An exponent is the number from which the curve (Eq. 2) computes the accuracy of
+one model on one benchmark. This file takes the means and the variances,
+`(M, B)`, of the exponents of M models on B benchmarks, as the fitted model of
+accuracies predicts them, and their correlations. From these it computes
+expected accuracies, intervals of single accuracies and of weighted sums (such
+as a difference of two models), random draws, and the conditional distribution
+when some accuracies are known. The formulas stand in docs/appendix/method.md,
+"One joint distribution" and "Known accuracies".
 
-Correlations. A_b, `(M, M)`, are the correlations between models on benchmark
-b, from the posterior of this benchmark alone, and A is their mean over
-benchmarks. A model's errors on several benchmarks also go together: a share
-`between` of each variance is common to all benchmarks. Between models, this
-common part has the correlations A, so that the whole is the covariance of a
-distribution. The correlations are then
+Correlations. A_b, `(M, M)`, are the correlations between the models on
+benchmark b, from the posterior of this benchmark alone. A is the mean of all
+A_b. The errors of one model on several benchmarks are correlated, too: the
+fraction `between` of each variance is common to all benchmarks. The
+correlation of this common error between two models is taken from A. This makes
+the matrix of all correlations positive semidefinite. The correlations are then
 
     on the same benchmark b    R_b = (1 - between) A_b + between A
     on different benchmarks    between A
 
-Intervals. Accuracies follow from exponents by the curve (Eq. 2), and the
-noise of a benchmark's items is added. The interval of a single accuracy runs
-between the accuracies at the ends of its exponent's interval, widened by the
-noise at these ends. A weighted sum runs over cells, which are a model and a
-benchmark each. The half width of its interval is the root of
+Intervals. The curve (Eq. 2) turns exponents into accuracies, and the noise of
+a benchmark's items is added. The interval of a single accuracy runs between
+the accuracies at the limits of its exponent's interval, widened by the noise
+at these limits. A weighted sum runs over cells; each cell is one model on one
+benchmark. The half width of the interval of the sum is the square root of
 
     sum over cells i, j of  w_i w_j correlation_ij half_i half_j
     + sum over cells i of  (w_i noise_i)^2
 
-where `half` are the half widths that come from exponents, and `noise` those
-from items, which are independent. Each accuracy has two half widths, below and
-above it. The one that counts is that in the direction in which the accuracy
-would move the sum (recovery of variance estimates; Zou and Donner, Statistics
-in Medicine 27(10), 2008). Single intervals are cut at 0 and 1. The interval
-of a sum is cut where all accuracies are at the ends of their own intervals.
+where w_i is the weight of cell i, half_i the half width of its accuracy that
+comes from the exponent, noise_i the half width that comes from the items, and
+correlation_ij the correlation of the exponents of cells i and j. The noise of
+items is independent between cells. Each accuracy has two half widths, one
+below and one above it. For the lower limit of a sum, the half width below
+counts if the weight is positive, and the half width above if it is negative.
+For the upper limit, it is the other way round (recovery of variance estimates;
+Zou and Donner, Statistics in Medicine 27(10), 2008). Intervals of single
+accuracies are cut at 0 and 1. The interval of a sum is cut at the weighted
+sums of the limits of the single intervals.
 
-Known accuracies (`Joint.given`). They need one thing more: how far each pair
-of benchmarks goes together. For this, `between` is that of the pair
-(core.between); the mean over all pairs is the `between` above. A known
-accuracy that is farther off than `LARGEST_ERROR` expected errors counts only
-as far as this limit for other benchmarks.
+Known accuracies (`Joint.given`). They need the correlation of each pair of
+benchmarks (core.between), whose mean over all pairs is the `between` above. If
+a known accuracy differs from its prediction by more than `LARGEST_ERROR`
+expected errors, it changes the predictions on other benchmarks only as if it
+differed by this limit.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -56,34 +62,40 @@ from csv_plugin.core.kernels import families_by_number
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.settings import Settings
 
-#: Largest number of steps to the mode, given known accuracies, and the least
-#: part of a step that is tried.
+#: Largest number of Gauss-Newton steps to the mode of the exponents, given
+#: known accuracies, and the smallest fraction of a step that is tried.
 GIVEN_STEPS, LEAST_LENGTH = 30, 1e-4
-#: The mode is found when a step changes the dual by less than this share.
+#: The search for the mode ends when a step changes no entry of the dual by
+#: more than this fraction of the largest entry.
 SAME = 1e-13
-#: Eigenvalues of a covariance below this share of the largest count as 0.
-#: Those of correlations that are drawn from are at least this: rounding, and
-#: what known accuracies leave only approximately, make some of them negative.
+#: A covariance is inverted as if its eigenvalues below this fraction of the
+#: largest one were 0. Before correlations are drawn from, their eigenvalues
+#: are raised to at least this number: rounding, and the approximations for
+#: known accuracies, make some eigenvalues negative.
 SINGULAR = 1e-9
-#: Number of draws for ranks and probabilities to be best, and their seed.
+#: Number of random draws for ranks and for the probability that a model is the
+#: best, and the seed of the draws.
 DRAWS, SEED = 4000, 0
 
 
 class ModelRows(Protocol):
-    """M models as one form of a model of accuracies sees them, a row each."""
+    """M models, one row each, as one form of a model of accuracies sees them.
+
+    See `kernels.Standardised`.
+    """
 
     @property
     def families(self) -> NDArray[np.int64]:
-        """Numbers that are equal in a family, `(M,)`."""
+        """The number of each model's family, `(M,)`."""
 
     def take(self, rows: NDArray) -> 'ModelRows':
-        """Return some of the models."""
+        """Return the models with the given row indices."""
 
 
 class Model(Protocol):
-    """What a joint distribution needs of a model of accuracies.
+    """The attributes of a model of accuracies that `Joint` uses.
 
-    Its attributes are those of `accuracy_model.AccuracyModel`.
+    `accuracy_model.AccuracyModel` documents them.
     """
     floor: NDArray[np.float64]
     noise: NDArray[np.float64]
@@ -94,14 +106,16 @@ class Model(Protocol):
     observed: Observed
 
     def covariance(self, model_rows: Sequence[Any]) -> NDArray[np.float64]:
-        """Return covariances of exponents between models, `(B, M, M)`."""
+        """Return the covariances of exponents between models, `(B, M, M)`."""
 
 
 class Halves(NamedTuple):
-    """Half widths of intervals of accuracies, fractions, `(M, B)`.
+    """Half widths of the intervals of accuracies, as fractions, `(M, B)` each.
 
-    `down` and `up` come from the exponents, below and above the accuracy;
-    `noise_down` and `noise_up` from the noise of items at these ends.
+    `down` and `up` are the half widths below and above the expected accuracy
+    that come from the uncertain exponents. `noise_down` and `noise_up` are the
+    half widths that come from the noise of the items, at the lower and at the
+    upper limit.
     """
     down: NDArray[np.float64]
     up: NDArray[np.float64]
@@ -110,9 +124,10 @@ class Halves(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """A weighted sum of accuracies.
+    """A weighted sum of accuracies, with its interval from `low` to `high`.
 
-    `positive` is the probability that it is above 0.
+    `value` is the expected sum, and `positive` is the probability that the sum
+    is above 0.
     """
     value: float
     low: float
@@ -126,16 +141,18 @@ class Joint:
 
     Attributes:
         model: The fitted model of accuracies.
-        model_rows: The M models, as each form of the model of accuracies sees
-            them.
-        mean: Means of exponents, `(M, B)`.
-        variance: Variances of exponents, `(M, B)`.
+        model_rows: The M models, once for each form of the model of
+            accuracies, as this form sees them.
+        mean: Means of the exponents, `(M, B)`.
+        variance: Variances of the exponents, `(M, B)`.
         within: Covariances of exponents between models on each benchmark,
             `(B, M, M)`, if known accuracies or uncertain losses have changed
-            them; None to take those of the model of accuracies.
-        shared: The share `between` of each model, `(M,)`, if it has changed;
-            None to take that of the model of accuracies.
-        conditioned: True if accuracies are known.
+            them. With None, the model of accuracies computes them.
+        shared: The correlation between benchmarks of each model, `(M,)`, if it
+            may differ between models. With None, all models have the
+            correlation `between` of the model of accuracies.
+        conditioned: True if the distribution is conditional on known
+            accuracies, as `given` returns it.
     """
     model: Model
     model_rows: Sequence[ModelRows]
@@ -166,22 +183,27 @@ class Joint:
 
     @property
     def expected_errors(self) -> NDArray[np.float64]:
-        """Standard deviations of errors, stretched, fractions, `(M, B)`.
+        """Standard deviations of the errors of accuracies, `(M, B)`.
 
-        These are not root mean squares of Student's t. Few families bound its
-        degrees of freedom to 2.5, and then root mean squares are more than
-        twice the observed errors.
+        They are fractions, multiplied by the factor `stretch` by which errors
+        exceed their prediction. They are not the root mean squares of the
+        Student's t distribution of the errors: with few families, its degrees
+        of freedom are as low as 2.5, and then these root mean squares are more
+        than twice the observed errors.
         """
         return self.model.tails.stretch * self._moments[1]
 
     def halves(self, level: float) -> Halves:
-        """Return half widths of intervals about `accuracies`."""
+        """Return the half widths of the intervals about `accuracies`.
+
+        `level` is the probability that an interval holds the accuracy.
+        """
         floor, noise = self.model.floor, self.model.noise
         quantile = self.model.tails.quantile(level)
         away = quantile * np.sqrt(self.variance)
         low = accuracy_of(self.mean - away, floor)
         high = accuracy_of(self.mean + away, floor)
-        # The expected accuracy may lie beyond an end, as the curve bends.
+        # The expected accuracy may lie outside, as the curve bends.
         down = np.maximum(self.accuracies - low, 0)
         up = np.maximum(high - self.accuracies, 0)
         noise_down = quantile * np.sqrt(noise * item_variance(low))
@@ -189,16 +211,16 @@ class Joint:
         return Halves(down, up, noise_down, noise_up)
 
     def intervals(self, level: float) -> tuple[NDArray, NDArray]:
-        """Return the ends of intervals of accuracies, `(M, B)` each."""
+        """Return the lower and upper limits of accuracies, `(M, B)` each."""
         half = self.halves(level)
         low = self.accuracies - np.hypot(half.down, half.noise_down)
         high = self.accuracies + np.hypot(half.up, half.noise_up)
         return np.clip(low, 0, 1), np.clip(high, 0, 1)
 
-    # ---- several at once
+    # ---- several accuracies at once
 
     def take(self, rows: NDArray) -> 'Joint':
-        """Return the distribution of some of the models."""
+        """Return the distribution of the models with the given row indices."""
         within = self.within
         if within is not None:
             within = within[:, rows][:, :, rows]
@@ -223,13 +245,19 @@ class Joint:
 
     @property
     def _across(self) -> NDArray[np.float64]:
-        """Correlations of exponents on different benchmarks, `(M, M)`."""
+        """Correlations of models' exponents on two different benchmarks.
+
+        They are `(M, M)`, the same for each pair of benchmarks.
+        """
         common = np.sqrt(np.outer(self.between, self.between))
         return common * self.correlations.mean(axis=0)
 
     @property
     def _pairs(self) -> NDArray[np.float64]:
-        """Correlations of pairs of benchmarks less their mean, `(B, B)`."""
+        """Correlation of each pair of benchmarks minus the mean correlation.
+
+        The shape is `(B, B)`. After `given`, all differences are 0.
+        """
         model = self.model
         n_benchmarks = len(model.floor)
         if self.conditioned:
@@ -240,14 +268,15 @@ class Joint:
         return of_pairs - model.between
 
     def sum(self, weights: NDArray, level: float) -> Sum:
-        """Return a weighted sum of accuracies, with weights `(M, B)`.
+        """Return the sum of accuracies times weights, `(M, B)`.
 
-        For example, the difference of two models, or of their means.
+        For example, weights 1 and -1 give the difference of two models.
+        `level` is the probability that the interval holds the sum.
         """
         value = float((weights * self.accuracies).sum())
         half = self.halves(level)
-        # The sum falls if accuracies with a positive weight fall, and others
-        # rise; it rises the other way round.
+        # The sum falls if accuracies with a positive weight fall, and if
+        # accuracies with a negative weight rise.
         down, noise_down = half.down, half.noise_down
         up, noise_up = half.up, half.noise_up
         adds = weights > 0
@@ -255,9 +284,10 @@ class Joint:
                                   np.where(adds, noise_down, noise_up))
         above = self._half_of_sum(weights, np.where(adds, up, down),
                                   np.where(adds, noise_up, noise_down))
-        # Single accuracies may have less room, as they lie in 0..1.
-        ends = np.sort(weights * np.array(self.intervals(level)), axis=0)
-        least, most = ends.sum(axis=(1, 2))
+        # Intervals of single accuracies are cut at 0 and 1, so the sum of
+        # their limits may be closer.
+        limits = np.sort(weights * np.array(self.intervals(level)), axis=0)
+        least, most = limits.sum(axis=(1, 2))
         low = max(value - below, float(least))
         high = min(value + above, float(most))
         positive = self._probability(value, low, high, level)
@@ -265,19 +295,19 @@ class Joint:
 
     def _half_of_sum(self, weights: NDArray, half: NDArray,
                      noise: NDArray) -> float:
-        """Half the width of a sum's interval, on one side.
+        """Return the half width of a weighted sum's interval on one side.
 
-        `half` and `noise`, `(M, B)`, are the half widths of its cells, from
-        exponents and from items.
+        `half` and `noise`, `(M, B)`, are the half widths of single accuracies
+        on this side, from exponents and from the noise of items.
         """
         noise_square = ((weights * noise)**2).sum()
         return float(np.sqrt(self._square(weights * half) + noise_square))
 
     def _probability(self, value: float, low: float, high: float,
                      level: float) -> float:
-        """Probability that a sum with this interval is above 0."""
+        """Return the probability that a sum with this interval is above 0."""
         tails = self.model.tails
-        # Half the interval, on the side on which 0 lies.
+        # The half width on the side of `value` on which 0 lies.
         half = value - low if value > 0 else high - value
         if half <= 0:
             return float(np.heaviside(value, .5))
@@ -285,11 +315,15 @@ class Joint:
         return float(stdtr(tails.degrees, value / half * quantile))
 
     def _square(self, halves: NDArray) -> float:
-        """Square of the half width of a sum, from those of its cells."""
+        """Return the squared half width of the interval of a sum.
+
+        `halves`, `(M, B)`, are the half widths of the summands, with the signs
+        of their weights.
+        """
         moved = np.flatnonzero(halves.any(axis=1))
         if len(moved) == 1:
             # Correlations between models, which take long, are not needed.
-            square = _square_of_mean(halves[moved], self.between[moved])
+            square = _square_of_sum(halves[moved], self.between[moved])
             return float(square[0])
         across = self._across
         own = self.correlations - across
@@ -300,9 +334,11 @@ class Joint:
 
     def means(self, benchmarks: NDArray,
               level: float) -> tuple[NDArray, NDArray, NDArray]:
-        """Return mean accuracies over benchmarks, and their ends, `(M,)` each.
+        """Return each model's mean accuracy over some benchmarks.
 
-        `benchmarks` are their indices.
+        The three arrays, `(M,)` each, are the means and the lower and upper
+        limits of their intervals. `benchmarks` are indices, and `level` is the
+        probability that an interval holds the mean.
         """
         half = self.halves(level)
         below = self._halves_of_means(half.down[:, benchmarks],
@@ -310,31 +346,37 @@ class Joint:
         above = self._halves_of_means(half.up[:, benchmarks],
                                       half.noise_up[:, benchmarks])
         middle = self.accuracies[:, benchmarks].mean(axis=1)
-        # Single accuracies may have less room, as they lie in 0..1.
+        # Intervals of single accuracies are cut at 0 and 1, so the mean of
+        # their limits may be closer.
         least, most = self.intervals(level)
         low = np.maximum(middle - below, least[:, benchmarks].mean(axis=1))
         high = np.minimum(middle + above, most[:, benchmarks].mean(axis=1))
         return middle, low, high
 
     def _halves_of_means(self, half: NDArray, noise: NDArray) -> NDArray:
-        """Half widths of the intervals of models' means, on one side, `(M,)`.
+        """Return the half widths of intervals of means on one side, `(M,)`.
 
-        `half` and `noise`, `(M, B)`, are the half widths of single accuracies,
-        from exponents and from items.
+        A mean is over all benchmarks of the arguments. `half` and `noise`,
+        `(M, B)`, are the half widths of single accuracies on this side, from
+        exponents and from the noise of items.
         """
         n_benchmarks = half.shape[1]
-        square = _square_of_mean(half / n_benchmarks, self.between)
+        square = _square_of_sum(half / n_benchmarks, self.between)
         noise_square = ((noise / n_benchmarks)**2).sum(axis=1)
         return np.sqrt(square + noise_square)
 
     def draws(self, n: int = DRAWS) -> NDArray[np.float64]:
-        """Return n draws of all accuracies, with noise, `(n, M, B)`."""
+        """Return n random draws of all accuracies, `(n, M, B)`.
+
+        They include the noise of items, and may lie outside of 0..1.
+        """
         model, rng = self.model, np.random.default_rng(SEED)
         n_models, n_benchmarks = self.mean.shape
         deviation = np.sqrt(self.variance)
         across = self._across
         common = rng.standard_normal((n, n_models)) @ _root(across)
-        # Student's t: a normal distribution over the root of a chi-square.
+        # A draw of Student's t is a normal draw divided by the square root of
+        # (chi-square / degrees of freedom).
         chi = rng.chisquare(model.tails.degrees, n) / model.tails.degrees
         widen = model.tails.stretch / np.sqrt(chi)[:, None]
         found = np.empty((n, n_models, n_benchmarks))
@@ -353,26 +395,27 @@ class Joint:
     # ---- uncertain losses
 
     def with_errors(self, covariance: NDArray, common: NDArray) -> 'Joint':
-        """Return the distribution with further errors of exponents.
+        """Return the distribution with further errors added to the exponents.
 
-        For example, errors of losses that were extrapolated. `covariance`,
-        `(M, B, B)`, is that of the errors of each model on the benchmarks. The
-        share `common[m]` of model m's added variance comes from one error that
-        all models have alike.
+        An example are the errors of losses that were extrapolated.
+        `covariance`, `(M, B, B)`, has for each model the covariance of its
+        added errors on the benchmarks. The fraction `common[m]` of the added
+        variance of model m comes from one error that all models share;
+        `common` is `(M,)`.
         """
         added = np.diagonal(covariance, axis1=1, axis2=2)
         deviation, variance = np.sqrt(self.variance), self.variance + added
         n_models, n_benchmarks = self.mean.shape
-        # Between models, on each benchmark.
+        # Covariances between models on each benchmark.
         within = self.correlations * _products(deviation.T)
         within += _products(np.sqrt(common[:, None] * added).T)
         rows = np.arange(n_models)
         within[:, rows, rows] = variance.T
-        # Between benchmarks, of each model.
+        # Covariances between benchmarks of each model.
         of_models = self.between[:, None, None] * _products(deviation)
         of_models += covariance
-        places = np.arange(n_benchmarks)
-        of_models[:, places, places] = variance
+        columns = np.arange(n_benchmarks)
+        of_models[:, columns, columns] = variance
         return replace(
             self,
             variance=variance,
@@ -382,17 +425,19 @@ class Joint:
     # ---- known accuracies
 
     def given(self, observed: NDArray) -> 'Joint':
-        """Return the distribution, given accuracies of some of the models.
+        """Return the conditional distribution, given some known accuracies.
 
-        Observed are `(M, B)` in 0..1, NaN where unknown. They change the
-        predictions of models of the same family. Other families keep their
-        distribution. On each benchmark, the family has covariances `before`
-        and `after` the accuracies are known. Its new deviations are K times
-        its old ones plus an independent rest, with K = after before^-1. So
-        its covariances with models of other families are multiplied by K.
+        `observed`, `(M, B)`, are the known accuracies in 0..1, NaN where
+        unknown. A known accuracy changes the means and variances of all models
+        of the same family, and leaves those of other families as they are. On
+        each benchmark, let `before` and `after` be the covariances of the
+        family's models without and with the known accuracies. The family's new
+        errors are taken to be K times its old errors plus an independent
+        error, with K = after before^-1. So the family's covariances with
+        models of other families are multiplied by K.
 
-        Give all known accuracies at once: with a second call, all pairs of
-        benchmarks go together alike.
+        Pass all known accuracies in one call: a second call takes the same
+        correlation for all pairs of benchmarks.
         """
         seen = ~np.isnan(observed)
         if not seen.any():
@@ -423,12 +468,15 @@ class Joint:
 
     def _conditioned(self, observed: NDArray,
                      pairs: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        """Means, covariances and correlations, given accuracies and `_pairs`.
+        """Return the moments of exponents, given known accuracies.
 
-        Means are `(M, B)`, covariances between models on each benchmark
-        `(B, M, M)`, and correlations between benchmarks `(M,)`. The exponents
-        are normal at the mode of their posterior. A cell is a model on a
-        benchmark; the M B cells are ordered by benchmark, then by model.
+        These are the means, `(M, B)`, the covariances between models on each
+        benchmark, `(B, M, M)`, and each model's correlation between
+        benchmarks, `(M,)`. The posterior of the exponents is approximated by a
+        normal distribution at its mode. `observed`, `(M, B)`, are accuracies,
+        NaN where unknown, and `pairs`, `(B, B)`, are as `_pairs`. A cell is
+        one model on one benchmark; the M B cells are ordered by benchmark,
+        then by model.
         """
         model, (n_models, n_benchmarks) = self.model, self.mean.shape
         prior_mean = self.mean.T.ravel()
@@ -442,7 +490,8 @@ class Joint:
             floor=np.repeat(model.floor, n_models)[cells],
             noise=np.repeat(model.noise, n_models)[cells],
             straight=max(form.straight for form in model.settings.forms))
-        # As in core.posterior: covariances with known cells, times the dual.
+        # The mean moves by the covariances with the known cells, times the
+        # dual, as in core.posterior.
         dual = known.mode()
         with_known = prior[:, cells]
         mean = prior_mean + with_known @ dual
@@ -450,7 +499,7 @@ class Joint:
         after = prior - with_known @ gain
         lacking = np.maximum(LEAST_VARIANCE - np.diag(after), 0)
         after[np.diag_indices(len(after))] += lacking
-        # From cells to benchmark, model, benchmark, model.
+        # Axes: benchmark, model, benchmark, model.
         after = after.reshape(n_benchmarks, n_models, n_benchmarks, n_models)
         within = np.einsum('bibj->bij', after)
         of_models = np.einsum('bmcm->mbc', after)
@@ -459,18 +508,20 @@ class Joint:
 
     def _covariance_of_cells(self, observed: NDArray,
                              pairs: NDArray) -> NDArray[np.float64]:
-        """Covariances of exponents between all cells, `(M B, M B)`.
+        """Return the covariances of exponents between all cells, `(M B, M B)`.
 
-        Cells, `observed` and `pairs` are as in `_conditioned`. Correlations of
-        a known cell with other benchmarks shrink if it is very far off.
+        Cells, `observed` and `pairs` are as in `_conditioned`. If a known
+        accuracy is more than `LARGEST_ERROR` expected errors from its
+        prediction, its correlations with other benchmarks are reduced.
         """
         n_models, n_benchmarks = self.mean.shape
         errors = np.abs(observed - self.accuracies) / self.expected_errors
-        # The part of an error that counts for others; 1 for cells without an
-        # accuracy, as fmax ignores NaN.
+        # The fraction of an error that counts for other benchmarks. It is 1
+        # for cells without an accuracy, as fmax ignores NaN.
         kept = 1 / np.fmax(errors / LARGEST_ERROR, 1)
         kept = kept.T.ravel()
-        # Between benchmarks: the mean over pairs, and what each pair adds.
+        # Between benchmarks: the mean over pairs, plus each pair's difference
+        # from this mean.
         correlations = np.tile(self._across, (n_benchmarks, n_benchmarks))
         correlations += np.kron(pairs, self.correlations.mean(axis=0))
         correlations *= np.outer(kept, kept)
@@ -483,12 +534,14 @@ class Joint:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """N known accuracies, and the distribution of their exponents before.
+    """N known accuracies, and the prior distribution of their exponents.
 
-    `prior`, `(N,)`, are means and `covariance`, `(N, N)`, covariances of the
-    exponents. `accuracies`, `floor` and `noise` are `(N,)`, and `straight` is
-    as in `Form`. A dual, `(N,)`, is the inverse covariance times exponents
-    minus their prior means; at the mode it is that of core.posterior.
+    `prior`, `(N,)`, are the prior means of the exponents, and `covariance`,
+    `(N, N)`, their prior covariances. `accuracies` are fractions, `floor` the
+    accuracies that the curve approaches for bad models, and `noise` the
+    variances of accuracies over p (1 - p), `(N,)` each. `straight` is as in
+    `Form`. A dual, `(N,)`, stands for exponents: it is the inverse covariance
+    times (exponents - prior means), as in core.posterior.
     """
     prior: NDArray[np.float64]
     covariance: NDArray[np.float64]
@@ -498,10 +551,10 @@ class Known:
     straight: float
 
     def mode(self) -> NDArray[np.float64]:
-        """Return the dual of the mode, by Gauss-Newton steps.
+        """Return the dual at the mode of the posterior, `(N,)`.
 
-        A step is halved until it does not raise the cost. At the mode, steps
-        change nothing but last digits, and the search ends.
+        The search takes Gauss-Newton steps and halves each until it does not
+        raise the cost. It ends when a step changes nothing but last digits.
         """
         dual = np.zeros(len(self.prior))
         for _ in range(GIVEN_STEPS):
@@ -518,15 +571,20 @@ class Known:
         return dual
 
     def matrix(self, dual: NDArray) -> NDArray[np.float64]:
-        """Return the covariance of the targets of tangents at a dual."""
+        """Return the covariance of the targets of tangents, `(N, N)`.
+
+        The tangents touch the curve at the exponents of this dual. The target
+        of a known accuracy is the exponent at which its tangent reaches it.
+        """
         noise_of_targets = self._variance / self._line(dual).slopes**2
         return self.covariance + np.diag(noise_of_targets)
 
     @property
     def _variance(self) -> NDArray[np.float64]:
-        # p is the accuracy, clipped. The fit adds two right and two wrong
-        # items instead, which needs the number of items that were run: that of
-        # a known accuracy may be another than that of the fitted ones.
+        # Variances of the known accuracies. `item_variance` clips accuracies
+        # near 0 and 1. The fit adds two right and two wrong items instead,
+        # but this needs the number of items, which may be another for a known
+        # accuracy than for the fitted accuracies.
         return self.noise * item_variance(self.accuracies)
 
     def _line(self, dual: NDArray) -> Line:
@@ -534,7 +592,7 @@ class Known:
         return line_at(exponents, self.accuracies, self.floor, self.straight)
 
     def _cost(self, dual: NDArray) -> float:
-        """Minus logarithm of the posterior density."""
+        """Return the negative log posterior density, up to a constant."""
         errors = self.accuracies - self._line(dual).heights
         of_accuracies = (errors**2 / self._variance).sum()
         of_exponents = dual @ self.covariance @ dual
@@ -542,28 +600,32 @@ class Known:
 
 
 def correlation_between(covariance: NDArray) -> NDArray[np.float64]:
-    """Return one correlation between benchmarks for each model, `(M,)`.
+    """Return the correlation between benchmarks of each model, `(M,)`.
 
-    Covariances are `(M, B, B)`. The correlation is the sum of the covariances
-    of different benchmarks, over the sum of the products of their deviations;
-    0 for one benchmark.
+    `covariance`, `(M, B, B)`, are each model's covariances between benchmarks.
+    The correlation is the sum of the covariances of all pairs of different
+    benchmarks, divided by the sum of the products of their two standard
+    deviations, and clipped to 0..1. With one benchmark, it is 0.
     """
     n_models, n_benchmarks, _ = covariance.shape
     if n_benchmarks == 1:
         return np.zeros(n_models)
     variance = np.diagonal(covariance, axis1=1, axis2=2)
-    # Sums over different benchmarks: over all, less those of each with itself.
+    # The sum over pairs of different benchmarks is the sum over all pairs
+    # minus the sum over pairs of a benchmark with itself.
     of_same = variance.sum(axis=1)
     covariances = covariance.sum(axis=(1, 2)) - of_same
     products = np.sqrt(variance).sum(axis=1)**2 - of_same
     return np.clip(covariances / products, 0, 1)
 
 
-def _square_of_mean(halves: NDArray, between: NDArray) -> NDArray[np.float64]:
-    """Squares of half widths of sums over benchmarks, of each model, `(M,)`.
+def _square_of_sum(halves: NDArray, between: NDArray) -> NDArray[np.float64]:
+    """Return the squared half width of each model's sum, `(M,)`.
 
-    `halves`, `(M, B)`, are those of its accuracies, and `between`, `(M,)`, are
-    their correlations.
+    It is the squared half width of the interval of the sum of the model's
+    accuracies over benchmarks. `halves`, `(M, B)`, are the half widths of the
+    accuracies, and `between`, `(M,)`, is each model's correlation between
+    benchmarks.
     """
     of_own = (halves**2).sum(axis=1)
     of_common = halves.sum(axis=1)**2
@@ -571,18 +633,25 @@ def _square_of_mean(halves: NDArray, between: NDArray) -> NDArray[np.float64]:
 
 
 def _products(values: NDArray) -> NDArray[np.float64]:
-    """Products of all pairs of values in each row: `(N, K)` to `(N, K, K)`."""
+    """Return the products of all pairs of values of a row, `(N, K, K)`.
+
+    The values are `(N, K)`.
+    """
     return values[:, :, None] * values[:, None]
 
 
 def _correlations(covariance: NDArray) -> NDArray[np.float64]:
-    """Correlations of covariances `(B, M, M)`."""
+    """Return the correlations that belong to covariances, `(B, M, M)` both."""
     deviation = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
     return np.clip(covariance / _products(deviation), -1, 1)
 
 
 def _possible(correlations: NDArray) -> NDArray[np.float64]:
-    """Correlations without negative eigenvalues, which estimates may have."""
+    """Return correlations without negative eigenvalues, `(N, N)`.
+
+    Estimated correlations may have negative ones, and no distribution has
+    such correlations.
+    """
     values, vectors = np.linalg.eigh(correlations)
     if values[0] >= 0:
         return correlations
@@ -592,7 +661,10 @@ def _possible(correlations: NDArray) -> NDArray[np.float64]:
 
 
 def _root(correlations: NDArray) -> NDArray[np.float64]:
-    """The symmetric root of correlations, `(M, M)`."""
+    """Return the symmetric square root of correlations, `(M, M)`.
+
+    Eigenvalues below `SINGULAR` count as `SINGULAR`.
+    """
     values, vectors = np.linalg.eigh(correlations)
     positive = np.maximum(values, SINGULAR)
     return vectors * np.sqrt(positive) @ vectors.T

@@ -1,12 +1,13 @@
-"""What the model of accuracies sees of losses, and covariances of exponents.
+"""Standardised losses, and the prior covariances of exponents.
 
 This file takes losses of M models on K units, `(M, K)`; a unit is a text or a
-column of a table. It standardises them: they become mean losses, `(M, C)`, and
-deviations of single units from the mean, `(M, K)`. From these it computes the
-kernel, which is the covariance between the exponents of two models on one
-benchmark, `(M, M)`. The formulas stand in docs/appendix/method.md, "What it
-sees of losses" and "The prior". The kernel is a sum of parts, each with an
-amount of its own:
+column of a table. It standardises the losses into C mean losses per model,
+`(M, C)`, and deviations of single units from the mean, `(M, K)`. From these it
+computes the kernel: the prior covariance between the exponents of two models
+on one benchmark, `(M, M)`. The formulas stand in docs/appendix/method.md,
+"What it sees of losses" and "The prior". The kernel is a sum of six parts.
+Each part is multiplied by its own variance, which is fitted (`Settings` calls
+the logarithm of its root an amount):
 
     spread    product of the mean losses: slopes differ between benchmarks
     units     inner product of the units' deviations: the salience weights
@@ -16,11 +17,11 @@ amount of its own:
     family    models of one family deviate together
     own       each model deviates by itself
 
-A value of a unit is its loss over the typical loss, or the logarithm of that.
-Units share one common factor: the trend of losses over models. What the values
-of a unit deviate by from this factor is the noise of the unit. Values are
-divided by the noise of their unit, and the mean loss is the plain mean of the
-results. So units that follow the trend count more.
+The value of a unit is its loss divided by its typical loss, or the logarithm
+of this ratio. All units share one common factor: the trend of losses over
+models. The noise of a unit is the standard deviation of its values about this
+trend. Values are divided by the noise of their unit, and the mean loss is the
+plain mean of the results. So units that follow the trend count more.
 """
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -32,15 +33,16 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.settings import Settings
 
+#: Names of the parts of the kernel, in the order of their amounts.
 PARTS = ('spread', 'units', 'answers', 'bend', 'family', 'own')
 
-#: Steps that refine the common factor of units.
+#: Number of steps that refine the common factor of units.
 FACTOR_STEPS = 20
 #: Number of models whose units' deviations are computed at once.
 MODELS_AT_ONCE = 100
 #: Largest number of units that are clustered.
 CLUSTERED = 1000
-#: Added to widths before anything is divided by them.
+#: Added to widths before a division by them, to avoid a division by 0.
 TINY = 1e-12
 #: Digits after the point that standardised losses are rounded to. Rounding
 #: removes differences in last bits, which the unit of losses and the order of
@@ -52,12 +54,13 @@ DIGITS = 10
 class UnitLosses:
     """Losses of M models on K units, which are texts or columns of a table.
 
-    `table` has losses that were all measured in the same way, `(M, N)`. The
-    units are its columns `columns`, indices `(K,)`, in this order, and
-    `sources` are the names of their sources, `(K,)`, '' where there is none.
-    `answers` are losses in nats of the T tokens of the right answers in a
-    benchmark's own texts, `(M, T)`, by the index of the benchmark. These
-    tokens are called the benchmark's own answers.
+    `table`, `(M, N)`, has losses that were all measured in the same way.
+    `columns`, `(K,)`, are the indices of the columns of `table` that are
+    units, in the order of the units. `sources`, `(K,)`, has the name of each
+    unit's source, '' if it has none. `answers` maps the index of a benchmark
+    to the losses in nats, `(M, T)`, of the T tokens of the right answers in
+    the benchmark's own texts. This file calls these tokens the benchmark's own
+    answers.
     """
     table: NDArray[np.float64]
     columns: NDArray[np.int64]
@@ -66,7 +69,10 @@ class UnitLosses:
 
     @classmethod
     def of(cls, units: NDArray) -> 'UnitLosses':
-        """Make losses without sources and answers; all columns are units."""
+        """Return losses without sources and answers, with K columns as units.
+
+        `units`, `(M, K)`, are the losses.
+        """
         n_units = units.shape[1]
         return cls(units, np.arange(n_units), np.full(n_units, ''), {})
 
@@ -74,13 +80,13 @@ class UnitLosses:
     def units(self) -> NDArray[np.float64]:
         """The losses on the units, `(M, K)`.
 
-        This is a copy, which may be changed. It may take much memory, so it
-        is not kept.
+        Each access makes a new copy, which the caller may change. It may take
+        much memory, so it is not stored.
         """
         return self.table[:, self.columns]
 
     def take(self, rows: Union[NDArray, slice]) -> 'UnitLosses':
-        """Return some of the models."""
+        """Return the losses of the models with the given row indices."""
         answers = {b: part[rows] for b, part in self.answers.items()}
         return replace(self, table=self.table[rows], answers=answers)
 
@@ -92,12 +98,13 @@ class UnitLosses:
 class Standardised:
     """Standardised losses of M models, as one form of the model sees them.
 
-    `means`, `(M, C)`, are mean losses, of which small ones are good: column 0
-    is the mean of all units, then come those of groups of units, then those of
-    benchmarks' own answers. `answers`, `(M, T)`, are deviations of the tokens
-    of a benchmark's own answers from their mean, by the index of the
-    benchmark. `families`, `(M,)`, are numbers, equal in a family. `losses` are
-    what was standardised, and `scale` is what standardised them.
+    `means`, `(M, C)`, are mean losses; a better model has smaller ones. Column
+    0 is the mean over all units. Then come the means over groups of units, and
+    last the means over the own answers of each benchmark that has any.
+    `answers` maps the index of a benchmark to the deviations, `(M, T)`, of the
+    T tokens of its own answers from their mean. `families`, `(M,)`, has the
+    number of each model's family. `losses` are the losses that were
+    standardised, and `scale` is the `Scale` that standardised them.
     """
     means: NDArray[np.float64]
     answers: dict[int, NDArray[np.float64]]
@@ -106,22 +113,25 @@ class Standardised:
     scale: 'Scale'
 
     def take(self, rows: NDArray) -> 'Standardised':
-        """Some of the models."""
+        """Return the models with the given row indices."""
         answers = {b: part[rows] for b, part in self.answers.items()}
         return Standardised(self.means[rows], answers, self.families[rows],
                             self.losses.take(rows), self.scale)
 
     @property
     def units(self) -> NDArray[np.float64]:
-        """Deviations of units from the mean of all, `(M, K)`.
+        """Deviations of each unit from the mean over all units, `(M, K)`.
 
-        They are as large as a table of losses, so they are not kept.
+        They take as much memory as the losses, so each access computes them
+        again.
         """
         return self.scale.deviations(self.losses)
 
     @cached_property
     def sound(self) -> NDArray[np.bool_]:
-        """True for models that are not absurd; see `Settings.sound`, `(M,)`.
+        """Mask of the models that are not absurd, `(M,)`.
+
+        `Settings.sound` defines absurd models.
         """
         return np.abs(self.means[:, 0]) <= self.scale.settings.sound
 
@@ -130,20 +140,26 @@ class Standardised:
 
 
 class Scale:
-    """Turns losses into a `Standardised`; learned from the fitted models.
+    """A callable that turns losses into a `Standardised`.
 
-    Losses over typical losses are ratios. Values of units are these ratios, or
-    with `logarithms` their logarithms, over the noise of the unit.
+    Its medians, means and widths are learned from the losses of the fitted
+    models. The value of a unit is the ratio of its loss to its typical loss,
+    or with `logarithms` the logarithm of this ratio, divided by the noise of
+    the unit.
 
     Attributes:
         typical: Typical loss of each unit, `(K,)`.
-        reliability: One over the noise of each unit, `(K,)`.
-        middle, width: Median and width of the mean of all units.
+        reliability: 1 / (noise of the unit), `(K,)`.
+        middle, width: Median and width, over models, of the mean over units.
         centre: Mean value of each unit, `(K,)`.
-        groups: Weights of units in the means of groups, `(K, C)`.
-        group_middle, group_width: Medians and widths of these means, `(C,)`.
-        size: Length of the deviations of a typical model.
-        answers: Scales of own answers, by the index of the benchmark.
+        groups: Weight of each of the K units in the mean of each of the G
+            groups, `(K, G)`.
+        group_middle, group_width: Median and width, over models, of the mean
+            of each group, `(G,)`.
+        size: Root mean square, over models, of the length of a model's vector
+            of deviations.
+        answers: The `AnswerScale` of each benchmark with own answers, by the
+            index of the benchmark.
     """
 
     def __init__(self, losses: UnitLosses, logarithms: bool,
@@ -153,7 +169,8 @@ class Scale:
         self.typical = typical_losses(losses.units)
         self.reliability = np.ones(n_units)
         if n_units > 2:
-            # A first mean of all units, to leave out absurd models.
+            # A first mean over all units, which shows the absurd models. They
+            # are left out of the estimate of the noise.
             values = self._values(losses)
             values = values[self._sound(values)]
             self.reliability = 1 / noise_of_units(values, settings.least_noise)
@@ -173,13 +190,19 @@ class Scale:
 
     @cached_property
     def columns_of_answers(self) -> dict[int, int]:
-        """Columns of `Standardised.means` of own answers, by benchmark."""
+        """The column of `Standardised.means` with a benchmark's own answers.
+
+        Keys are the indices of the benchmarks that have own answers.
+        """
         first = 1 + self.groups.shape[1]
         columns = range(first, first + len(self.answers))
         return dict(zip(self.answers, columns))
 
     def __call__(self, losses: UnitLosses, families: NDArray) -> Standardised:
-        """Standardise losses of models, whose families are numbers, `(M,)`."""
+        """Return the standardised losses of M models.
+
+        `families`, `(M,)`, has the number of each model's family.
+        """
         values = self._values(losses)
         of_all_units = values.mean(axis=1) - self.middle
         of_groups = values @ self.groups - self.group_middle
@@ -199,7 +222,8 @@ class Scale:
     def deviations(self, losses: UnitLosses) -> NDArray[np.float64]:
         """Return the standardised deviations of units, `(M, K)`.
 
-        A few models at a time: a table may take much memory.
+        They are computed for a few models at a time, as a table may take much
+        memory.
         """
         found = np.empty((len(losses), len(losses.columns)))
         for first in range(0, len(losses), MODELS_AT_ONCE):
@@ -219,40 +243,48 @@ class Scale:
         return values
 
     def slope(self, losses: NDArray) -> NDArray[np.float64]:
-        """Return the derivatives of values by losses of one model, `(K,)`.
+        """Return the derivatives of values with respect to losses, `(K,)`.
 
-        0 for losses that count as the least one.
+        `losses`, `(K,)`, are the losses of one model. The derivative is 0
+        where a loss is not above the least one (`Settings.least`), which then
+        replaces the loss.
         """
         least = self.settings.least * self.typical
         by = np.maximum(losses, least) if self.logarithms else self.typical
         return np.where(losses > least, self.reliability / by, 0)
 
     def _sound(self, values: NDArray) -> NDArray[np.bool_]:
-        """True for fitted models whose mean loss is near enough to others'.
+        """Return the mask of the fitted models that are not absurd, `(M,)`.
 
-        See `Settings.sound`. Values are those of all fitted models, `(M, K)`.
+        `Settings.sound` defines absurd models. `values`, `(M, K)`, are the
+        values of units for all fitted models.
         """
         means = values.mean(axis=1)
         middle, width = middle_and_width(means)
         return np.abs(means - middle) / width <= self.settings.sound
 
     def _deviations(self, values: NDArray) -> NDArray:
-        """Turn values into deviations, in place."""
+        """Turn values, `(M, K)`, into deviations in place, and return them.
+
+        A deviation is the value minus the mean value of the unit, minus the
+        mean of these differences over the model's units.
+        """
         values -= self.centre
         values -= values.mean(axis=1, keepdims=True)
         return values
 
     def _groups(self, values: NDArray, sources: NDArray) -> NDArray:
-        """Weights of K units in the means of groups, `(K, C)`; sums are 1.
+        """Return the weight of each unit in the mean of each group, `(K, G)`.
 
-        Groups are the sources of texts where these are known, else clusters of
-        units whose deviations are alike.
+        The weights of a group have the sum 1. Groups are the sources of the
+        units if all sources are known, otherwise clusters of units whose
+        deviations are alike.
         """
         n_units = values.shape[1]
         groups: list[NDArray] = []
         if (sources != '').all():
             names = np.unique(sources)
-            # The group of all units is no group of its own.
+            # A single source has all units, whose mean is column 0 already.
             if len(names) > 1:
                 groups = [sources == name for name in names]
         elif n_units > 2:
@@ -261,16 +293,18 @@ class Scale:
         return (is_member / is_member.sum(axis=1, keepdims=True)).T
 
     def _clusters(self, values: NDArray) -> list[NDArray]:
-        """Masks of the units of each cluster, `(K,)`, but not of that of all.
+        """Return the mask of the units, `(K,)`, of each cluster.
 
-        These are all large enough clusters that Ward's method joins, so large
-        clusters contain small ones.
+        These are all clusters that Ward's method forms, except the cluster of
+        all units and clusters smaller than `Settings.cluster`. So large
+        clusters contain smaller ones.
         """
         n_units = values.shape[1]
-        # Of very many units, only some are clustered: those of `part`.
+        # At most `CLUSTERED` units are clustered. `part` has their indices.
         part = np.linspace(0, n_units - 1, min(n_units, CLUSTERED))
         part = np.unique(part.round().astype(int))
-        # Deviations from the mean of all units, each over its own size.
+        # Deviations of units from the mean over all units, each divided by its
+        # standard deviation over models.
         shift = values.mean(axis=1, keepdims=True) - self.centre.mean()
         alike = values[:, part]
         alike -= self.centre[part]
@@ -278,7 +312,7 @@ class Scale:
         alike /= alike.std(axis=0) + TINY
         least_size = self.settings.cluster * len(part)
         found = []
-        # The first cluster, the largest one, is that of all units.
+        # The first cluster contains all units.
         for members in clusters(alike.T)[1:]:
             if len(members) >= least_size:
                 found.append(np.isin(np.arange(n_units), part[members]))
@@ -286,9 +320,11 @@ class Scale:
 
 
 class AnswerScale:
-    """Standardises losses in nats of a benchmark's own answers, `(M, T)`.
+    """A callable that standardises the losses of a benchmark's own answers.
 
-    Learned from the fitted models. Values are log(1 + loss / knee).
+    Losses, `(M, T)`, are in nats. Their values are log(1 + loss / knee). The
+    medians, means and widths are learned from the losses of the fitted models
+    that are not absurd.
     """
 
     def __init__(self, losses: NDArray, knee: float) -> None:
@@ -299,7 +335,7 @@ class AnswerScale:
         self.size = _size(self._deviations(values))
 
     def __call__(self, losses: NDArray) -> tuple[NDArray, NDArray]:
-        """Return standardised means `(M,)`, and deviations `(M, T)`."""
+        """Return the standardised means, `(M,)`, and deviations, `(M, T)`."""
         values = self._values(losses)
         means = (values.mean(axis=1) - self.middle) / self.width
         return means, self._deviations(values) / self.size
@@ -313,15 +349,17 @@ class AnswerScale:
 
 
 def clusters(rows: NDArray) -> list[list[int]]:
-    """Return the members of every cluster that Ward's method joins.
+    """Return the row indices of every cluster that Ward's method forms.
 
-    Members are indices of rows. The cluster of all rows is the first.
+    Clusters of a single row are left out. The last cluster that is formed, of
+    all rows, is the first in the list.
     """
-    # Loading it takes a tenth of a prediction's time, and units with sources
-    # are not clustered.
+    # Not at the top of the file: the import takes a tenth of a prediction's
+    # time, and units with sources are not clustered.
     from scipy.cluster.hierarchy import linkage
 
-    # First come clusters of one row; `linkage` counts those that it joins on.
+    # `linkage` numbers the single rows first, then the clusters that it forms,
+    # in the order in which it forms them.
     members = [[row] for row in range(len(rows))]
     for first, second, *_ in linkage(rows, 'ward').astype(int):
         members.append(members[first] + members[second])
@@ -330,33 +368,38 @@ def clusters(rows: NDArray) -> list[list[int]]:
 
 
 def _size(deviations: NDArray) -> float:
-    """Root mean square, over models, of the length of their deviations.
+    """Return the root mean square length of the rows of deviations.
 
-    Over it, deviations of a typical model have length 1, whatever the number
-    of units, so that amounts mean the same on every table.
+    A row has the deviations of one model. Divided by this size, the deviations
+    of a typical model have length 1, whatever the number of units. So the
+    amounts of `Settings` mean the same for every table.
     """
     total = np.einsum('mk,mk->', deviations, deviations)
     return float(np.sqrt(max(total / len(deviations), TINY)))
 
 
 def typical_losses(losses: NDArray) -> NDArray[np.float64]:
-    """Return the median of each unit's losses `(M, K)` above 0, else 1."""
+    """Return the median of each unit's losses above 0, `(K,)`.
+
+    `losses` are `(M, K)`. The median is 1 if no loss of the unit is above 0.
+    """
     above = losses > 0
     n_above = above.sum(axis=0)
-    # Losses above 0 first, in their order.
+    # For each unit, its losses above 0 in ascending order come first.
     ordered = np.where(above, losses, np.inf)
     ordered.sort(axis=0)
     units = np.arange(losses.shape[1])
-    # The two in the middle, or twice the same one.
+    # The two losses in the middle, or twice the same loss.
     lower = ordered[(n_above - 1) // 2, units]
     upper = ordered[np.minimum(n_above // 2, len(losses) - 1), units]
     return np.where(n_above > 0, lower / 2 + upper / 2, 1)
 
 
 def rounded(values: NDArray) -> NDArray[np.float64]:
-    """Return rounded values, in one layout of memory.
+    """Return the values rounded to `DIGITS`, in row-major memory layout.
 
-    The layout decides in which order values are summed, and so on last bits.
+    The memory layout determines the order in which numpy sums the values, and
+    so the last bits of the sums.
     """
     return values.round(DIGITS, out=np.empty(values.shape))
 
@@ -364,12 +407,12 @@ def rounded(values: NDArray) -> NDArray[np.float64]:
 def middle_and_width(values: NDArray) -> tuple[NDArray, NDArray]:
     """Return the median and a robust width along the first axis.
 
-    The width is that of the quartiles over 1.35, which is the standard
-    deviation of a normal distribution. It is half of the standard deviation
-    if that is larger, but then at most 1.5 times the distance of the
-    quartiles: those of few models, or of models in two heaps, may be too close
-    to each other. Where more than half of the values are equal, it is the
-    standard deviation.
+    The width is the distance between the quartiles divided by 1.35, which
+    would be the standard deviation if values were normal. If half of the
+    standard deviation is larger, the width is this half, but at most 1.5 times
+    the distance between the quartiles. This helps where the quartiles are too
+    close to each other, with few models or with models in two clusters. If the
+    quartiles are equal, the width is the standard deviation.
     """
     low, middle, high = np.quantile(values, [.25, .5, .75], axis=0)
     quartiles = high - low
@@ -380,13 +423,14 @@ def middle_and_width(values: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def noise_of_units(values: NDArray, least: float) -> NDArray[np.float64]:
-    """Return deviations of units about their one common factor, `(K,)`.
+    """Return the standard deviation of each unit about the trend, `(K,)`.
 
-    Values are `(M, K)`. They are modelled as loading x factor + noise, with a
-    loading for each unit and a factor for each model. The factor is a weighted
-    sum of the units; weights are loadings over squared noise. Factor, loadings
-    and noise are refined in turns. The noise of a unit includes `least` times
-    the standard deviation of its values.
+    `values`, `(M, K)`, are modelled as loading x factor + noise, with a
+    loading for each unit and a factor for each model. The factor is the
+    weighted sum of the model's values over units, with weights loading /
+    noise^2. Factor, loadings and noise are refined in turns. To the square of
+    each unit's noise, the square of `least` times the standard deviation of
+    the unit's values is added.
     """
     centred = values - values.mean(axis=0)
     variance = np.einsum('mk,mk->k', centred, centred) / len(centred)
@@ -403,10 +447,11 @@ def noise_of_units(values: NDArray, least: float) -> NDArray[np.float64]:
 
 
 def wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
-    """Return the covariance of a smooth curve that is 0 up to 0, `(M, N)`.
+    """Return covariances of a smooth random curve, `(M, N)`.
 
-    It is that of a Wiener process integrated once, between its values at
-    `(M,)` and `(N,)` (Wahba, J. R. Stat. Soc. B 40(3), 1978).
+    The curve is 0 for arguments up to 0, and beyond 0 an integrated Wiener
+    process (Wahba, J. R. Stat. Soc. B 40(3), 1978). Covariances are between
+    its heights at the arguments `first`, `(M,)`, and `second`, `(N,)`.
     """
     first = np.maximum(first, 0)[:, None]
     second = np.maximum(second, 0)[None]
@@ -422,7 +467,7 @@ def wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
 
 
 def slope_of_wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
-    """Return the derivative of `wiener` by the first value, `(M, N)`."""
+    """Return the derivative of `wiener` with respect to `first`, `(M, N)`."""
     first = np.maximum(first, 0)[:, None]
     second = np.maximum(second, 0)[None]
     return np.where(first < second, first * second - first**2 / 2,
@@ -431,16 +476,18 @@ def slope_of_wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
 
 def shared_parts(new: Standardised, old: Standardised, tilt: float,
                  same: bool) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """Yield the covariances that are those of every benchmark, by name.
+    """Yield the parts of the kernel that are the same for all benchmarks.
 
-    They are `(M, N)`. With `same`, new and old are the same models; else none
-    is in both, so the part `own` is 0.
+    Each is a name of `PARTS` and its covariances, `(M, N)`, between M `new`
+    and N `old` models. With `same`, `new` and `old` are the same models.
+    Otherwise, no model is in both, so the part `own` is 0. `tilt` is as in
+    `Settings`.
     """
     units = new.units
     yield 'units', units @ (units if same else old.units).T
     del units  # They may take more memory than all covariances.
     related = new.families[:, None] == old.families
-    # In place, as of many models these take much memory.
+    # Computed in place, as covariances of many models take much memory.
     family = np.outer(new.means[:, 0], old.means[:, 0])
     family *= tilt
     family += 1
@@ -454,11 +501,13 @@ def shared_parts(new: Standardised, old: Standardised, tilt: float,
 def parts_of_benchmark(new: Standardised, old: Standardised, new_mean: NDArray,
                        old_mean: NDArray, worst: float,
                        b: int) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """Yield the other covariances, those of benchmark b, by name, `(M, N)`.
+    """Yield the parts of the kernel that differ between benchmarks.
 
-    `new_mean`, `(M,)`, and `old_mean`, `(N,)`, are the mean losses that the
-    benchmark follows, and `worst` is the largest of the fitted models. Without
-    own answers there is no part `answers`.
+    Each is a name of `PARTS` and its covariances on benchmark b, `(M, N)`,
+    between M `new` and N `old` models. `new_mean`, `(M,)`, and `old_mean`,
+    `(N,)`, are the models' mean losses that the benchmark follows. `worst` is
+    the largest such mean loss of a fitted model that is not absurd. The part
+    `answers` is yielded only if the benchmark has own answers.
     """
     yield 'bend', wiener(worst - new_mean, worst - old_mean)
     yield 'spread', np.outer(new_mean, old_mean)
@@ -468,10 +517,11 @@ def parts_of_benchmark(new: Standardised, old: Standardised, new_mean: NDArray,
 
 def covariances(models: Standardised, means: NDArray, worst: NDArray,
                 shared: dict[str, NDArray]) -> list[NDArray]:
-    """Return the covariance of each of `PARTS`, in this order.
+    """Return the covariances of each part of the kernel, in order of `PARTS`.
 
-    They are `(B, M, M)`, or `(1, M, M)` if the same on all benchmarks. `means`
-    and `worst` are as in `variances`, and `shared` are `shared_parts`.
+    Covariances are between M models, `(B, M, M)`, or `(1, M, M)` if they are
+    the same on all benchmarks. `means` and `worst` are as in `variances`.
+    `shared` has the parts that `shared_parts` yields, by name.
     """
     n_models, n_benchmarks = len(models), len(worst)
     found = {name: part[None] for name, part in shared.items()}
@@ -491,11 +541,13 @@ def covariances(models: Standardised, means: NDArray, worst: NDArray,
 
 def variances(models: Standardised, means: NDArray, worst: NDArray,
               tilt: float) -> dict[str, NDArray[np.float64]]:
-    """Return the variance of each of `PARTS`, by name, `(B or 1, M)`.
+    """Return the variances of each part of the kernel, by its name.
 
-    These are the diagonals of `covariances`, without the memory of these.
-    `means`, `(B, M)`, are the mean losses that benchmarks follow, and `worst`,
-    `(B,)`, the largest of the fitted models.
+    They are `(B, M)`, or `(1, M)` if they are the same on all benchmarks.
+    These are the diagonals of `covariances`, computed with less memory.
+    `means`, `(B, M)`, are the mean losses that benchmarks follow. `worst`,
+    `(B,)`, are the largest such mean losses of the fitted models that are not
+    absurd.
     """
     n_rows = len(worst) if models.answers else 1
     answers = np.zeros((n_rows, len(models)))
@@ -513,7 +565,10 @@ def variances(models: Standardised, means: NDArray, worst: NDArray,
 
 
 def families_by_number(families: Sequence[str]) -> NDArray[np.int64]:
-    """Return a number for each name, in order of the first appearance."""
+    """Return the number of each model's family, `(M,)`, from its name.
+
+    Families are numbered from 0 in the order of their first appearance.
+    """
     numbers: dict[str, int] = {}
     found = []
     for family in families:
@@ -523,7 +578,10 @@ def families_by_number(families: Sequence[str]) -> NDArray[np.int64]:
 
 def numbers_of(families: Optional[Sequence[str]],
                n_models: int) -> NDArray[np.int64]:
-    """Return numbers of families, `(M,)`; by default each model has one."""
+    """Return the number of each model's family, `(M,)`, from its name.
+
+    With None, each model is a family of its own.
+    """
     if families is None:
         return np.arange(n_models)
     return families_by_number(families)

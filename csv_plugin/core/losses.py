@@ -15,9 +15,10 @@ from csv_plugin.core.mapping import map_losses
 from csv_plugin.core.spans import TextSpans, TokenSpans
 from csv_plugin.core.texts import TextSet
 
-#: Nats by which rounding may make a loss negative. In float32, `-log p` is the
-#: difference of two numbers of the size of the logits: those of 1000 are
-#: rounded by 3e-5, and an engine rounds a few times.
+#: Largest number of nats by which rounding may make a loss negative. In
+#: float32, `-log p` is the difference of two numbers of the size of the
+#: logits. Rounding changes a logit of 1000 by 3e-5, and an engine rounds a few
+#: times.
 ROUNDING = 1e-3
 
 
@@ -25,22 +26,22 @@ ROUNDING = 1e-3
 class TokenLosses:
     """Losses of one model on the tokens of one text.
 
-    Scored: every token whose loss is not NaN. NaN marks a token without a
-    loss, such as the first one when no BOS precedes it.
+    A token without a loss has NaN, such as the first token of a text that no
+    BOS token precedes. All other tokens count as scored.
 
     Args:
         text_id (str): Name of the text.
-        losses (NDArray): `-log p` of each token, nats, 0 or more except for
-            `ROUNDING`. `(n,)`.
-        spans (TokenSpans): Places of the n tokens.
-        n_chars (int): Characters (code points) of the raw text.
-        sha256 (str): Hash of the UTF-8 text, 64 hexadecimal digits; empty if
-            not recorded.
+        losses (NDArray): The loss `-log p` of each of the n tokens in nats,
+            0 or more, or negative by at most `ROUNDING`. `(n,)`.
+        spans (TokenSpans): The bytes of the text that each token covers.
+        n_chars (int): Number of characters (code points) of the raw text.
+        sha256 (str): SHA-256 hash of the UTF-8 text, 64 hexadecimal digits;
+            empty if it is not recorded.
 
     Raises:
-        InputError: There is not one loss per token, one of them is out of its
-            range, the hash is malformed, or no text has that many characters
-            in that many bytes.
+        InputError: The number of losses is not the number of tokens, a loss is
+            infinite or negative, the hash is malformed, or no text has
+            `n_chars` characters in `spans.n_bytes` bytes.
     """
     text_id: str
     losses: NDArray[np.float64]
@@ -53,15 +54,15 @@ class TokenLosses:
         losses = np.asarray(self.losses, np.float64)
         if losses.shape != (len(self.spans), ):
             raise InputError(where, f'shape {(len(self.spans), )}',
-                             str(losses.shape), 'Give one value per token.')
+                             f'shape {losses.shape}',
+                             'Give one loss for each token.')
         sound = _sound(losses)
         if not sound.all():
             token = int(np.argmin(sound))
             raise InputError(
                 where, 'finite losses of 0 or more',
                 f'{losses[token]} at token {token}',
-                'Score the text again, in higher precision; losses are -log p.'
-            )
+                'Score the text again in higher precision. A loss is -log p.')
         # A character takes 1 to 4 bytes.
         if not self.n_chars <= self.n_bytes <= 4 * self.n_chars:
             raise InputError(
@@ -72,37 +73,43 @@ class TokenLosses:
             raise InputError(f'sha256 of text {self.text_id!r}',
                              '64 hexadecimal digits, lower case',
                              repr(self.sha256),
-                             'Hash the UTF-8 text, or leave it empty.')
+                             'Hash the UTF-8 text, or leave sha256 empty.')
         object.__setattr__(self, 'losses', losses)
 
     __repr__ = short_repr
 
     @property
     def n_bytes(self) -> int:
-        """UTF-8 bytes of the text."""
+        """Number of UTF-8 bytes of the text."""
         return self.spans.n_bytes
 
 
 def _sound(losses: NDArray) -> NDArray[np.bool_]:
-    """Finite numbers of 0 or more except for rounding; NaN where unscored."""
-    # In 32 bits, the bound itself would be another.
+    """Return the mask of valid losses, with the shape of `losses`.
+
+    A loss is valid if it is finite and at least -`ROUNDING`, or if it is NaN,
+    which stands for a token that was not scored.
+    """
+    # Compared in 64 bits: float32 would round the bound.
     values = np.asarray(losses, np.float64)
     return ~(values < -ROUNDING) & ~np.isinf(values)
 
 
 @dataclass(frozen=True, eq=False)
 class TextLosses(Sequence[TokenLosses]):
-    """Losses of one model on S texts, T tokens in all: `TokenLosses` by text.
+    """Losses of one model on S texts, which have T tokens in all.
 
-    These are made when they are asked for.
+    This is a sequence of one `TokenLosses` per text. Each is made when its
+    index is read.
 
     Args:
-        ids (tuple[str, ...]): Length S.
-        hashes (tuple[str, ...]): SHA-256 of each text, or empty.
-        n_chars (NDArray): Characters of each text. `(S,)`.
-        spans (TextSpans): The T tokens.
-        losses (NDArray): `-log p` of each token, nats, NaN where unscored, in
-            any number format. `(T,)`.
+        ids (tuple[str, ...]): Names of the S texts.
+        hashes (tuple[str, ...]): SHA-256 hash of each text; an empty string
+            where it is not recorded.
+        n_chars (NDArray): Number of characters of each text. `(S,)`.
+        spans (TextSpans): The bytes that each of the T tokens covers.
+        losses (NDArray): The loss `-log p` of each token in nats, NaN where a
+            token was not scored, in any floating-point type. `(T,)`.
     """
     ids: tuple[str, ...]
     hashes: tuple[str, ...]
@@ -115,15 +122,16 @@ class TextLosses(Sequence[TokenLosses]):
         possible = np.clip(n_bytes, self.n_chars, 4 * self.n_chars)
         if not (np.array_equal(n_bytes, possible)
                 and _sound(self.losses).all()):
-            list(self)  # raises an error that names the text
+            # Making each `TokenLosses` raises an error that names the text.
+            list(self)
 
     @classmethod
     def of(cls, texts: Iterable[TokenLosses]) -> 'TextLosses':
-        """Lay the losses on texts end to end."""
+        """Return the losses on all given texts, in their order."""
         if isinstance(texts, cls):
             return texts
         ids, hashes, n_chars, spans = [], [], [], []
-        # Without any text, the losses are an empty array.
+        # The empty array makes `concatenate` work if there is no text.
         losses = [np.zeros(0)]
         for text in texts:
             ids.append(text.text_id)
@@ -137,7 +145,10 @@ class TextLosses(Sequence[TokenLosses]):
 
     @classmethod
     def concatenate(cls, parts: Sequence['TextLosses']) -> 'TextLosses':
-        """Join losses of one model, one part or more."""
+        """Return the texts of all parts, in their order.
+
+        `parts` has at least one element, all of the same model.
+        """
         with_texts = [part for part in parts if len(part)]
         if not with_texts:
             return parts[0]
@@ -157,7 +168,7 @@ class TextLosses(Sequence[TokenLosses]):
             TextSpans.concatenate(spans), np.concatenate(losses))
 
     def select(self, rows: Sequence[int]) -> 'TextLosses':
-        """Return the losses on some texts, by their indices."""
+        """Return the losses on the texts with the given indices."""
         if list(rows) == list(range(len(self))):
             return self
         return TextLosses(
@@ -167,16 +178,26 @@ class TextLosses(Sequence[TokenLosses]):
 
     def in_order(self, where: str, ids: Sequence[str],
                  hashes: Sequence[str]) -> 'TextLosses':
-        """Return losses on all texts of a validation set, in its order."""
-        place = {text_id: row for row, text_id in enumerate(self.ids)}
+        """Return the losses on all texts of a validation set, in its order.
+
+        Args:
+            where (str): What error messages call these losses.
+            ids (Sequence[str]): Names of the texts of the validation set.
+            hashes (Sequence[str]): SHA-256 hashes of these texts.
+
+        Raises:
+            InputError: These losses lack a text of the validation set, have a
+                text that is not in it, or have another hash of a text.
+        """
+        row_of_id = {text_id: row for row, text_id in enumerate(self.ids)}
         _refuse(where,
-                set(ids) - place.keys(), 'no losses on',
+                set(ids) - row_of_id.keys(), 'no losses on',
                 'Score the missing texts, or give all shards.')
         _refuse(where,
-                place.keys() - set(ids), 'losses on unknown texts,',
+                row_of_id.keys() - set(ids), 'losses on unknown texts,',
                 'Read the validation set that was scored.')
-        found = self.select([place[text_id] for text_id in ids])
-        # A hash may not be recorded.
+        found = self.select([row_of_id[text_id] for text_id in ids])
+        # Texts without a recorded hash are not compared.
         changed = []
         for text_id, ours, theirs in zip(ids, found.hashes, hashes):
             if ours and ours != theirs:
@@ -202,6 +223,7 @@ class TextLosses(Sequence[TokenLosses]):
 
 def _refuse(where: str, text_ids: Collection[str], problem: str,
             remedy: str) -> None:
+    """Raise an `InputError` that lists the texts with a problem, if any."""
     if text_ids:
         listed = ', '.join(map(repr, sorted(text_ids)))
         raise InputError(where, 'losses on the texts of the validation set',
@@ -212,18 +234,17 @@ def _refuse(where: str, text_ids: Collection[str], problem: str,
 class LossTable:
     """Losses of M models on one tokenization of S texts, T tokens in all.
 
-    Scored: every loss that is not NaN, which may differ between models;
-    `scored` marks the tokens that all models scored.
-
     Args:
-        models (tuple[str, ...]): M names, unique.
-        text_ids (tuple[str, ...]): S names, unique.
-        losses (NDArray): `-log p`, nats. `(M, T)`.
-        token_offsets (NDArray): Tokens of text `s` are
+        models (tuple[str, ...]): Names of the M models, all different.
+        text_ids (tuple[str, ...]): Names of the S texts, all different.
+        losses (NDArray): The loss `-log p` of each model on each token in
+            nats; NaN where the model did not score the token. `(M, T)`.
+        token_offsets (NDArray): Text `s` has the tokens
             `token_offsets[s]:token_offsets[s + 1]`. `(S + 1,)`.
-        n_chars (NDArray): Characters of each raw text. `(S,)`.
-        n_bytes (NDArray): UTF-8 bytes of each raw text. `(S,)`.
-        fingerprint (str): Validation set; see `texts.fingerprint`.
+        n_chars (NDArray): Number of characters of each raw text. `(S,)`.
+        n_bytes (NDArray): Number of UTF-8 bytes of each raw text. `(S,)`.
+        fingerprint (str): Hash of the validation set, as
+            `texts.fingerprint` computes it.
     """
     models: tuple[str, ...]
     text_ids: tuple[str, ...]
@@ -234,7 +255,7 @@ class LossTable:
     fingerprint: str
 
     def select(self, models: Sequence[str]) -> 'LossTable':
-        """Return the given models, in the given order.
+        """Return the losses of the given models, in the given order.
 
         Raises:
             InputError: A model is missing from the table, or given twice.
@@ -246,7 +267,7 @@ class LossTable:
 
     @property
     def scored(self) -> NDArray[np.bool_]:
-        """Mask of the tokens that every model scored in full, `(T,)`."""
+        """Mask of the tokens on which every model has a loss, `(T,)`."""
         return ~np.isnan(self.losses).any(axis=0)
 
     __repr__ = short_repr
@@ -258,7 +279,11 @@ class LossTable:
 
 
 def _means(losses: NDArray, offsets: NDArray) -> NDArray[np.float64]:
-    """Mean loss of each text by its tokens; NaN where none is scored."""
+    """Return the mean loss per scored token of each text, `(S,)`.
+
+    `losses`, `(T,)`, are of one model, and `offsets`, `(S + 1,)`, are as
+    `LossTable.token_offsets`. A text without a scored token has NaN.
+    """
     text = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     scored = ~np.isnan(losses)
     n_texts = len(offsets) - 1
@@ -273,10 +298,12 @@ class TargetTokens(PublicNames):
     """One tokenization of a validation set, without the texts themselves.
 
     Args:
-        text_ids (tuple[str, ...]): S names, in the order of the set.
-        hashes (tuple[str, ...]): SHA-256 of each text.
-        spans (TextSpans): Tokens of each text.
-        fingerprint (str): Validation set; see `texts.fingerprint`.
+        text_ids (tuple[str, ...]): Names of the S texts, in the order of the
+            validation set.
+        hashes (tuple[str, ...]): SHA-256 hash of each text.
+        spans (TextSpans): The bytes that each token of each text covers.
+        fingerprint (str): Hash of the validation set, as
+            `texts.fingerprint` computes it.
     """
     text_ids: tuple[str, ...]
     hashes: tuple[str, ...]
@@ -285,7 +312,10 @@ class TargetTokens(PublicNames):
 
     @classmethod
     def of(cls, texts: TextSet, spans: Sequence[TokenSpans]) -> 'TargetTokens':
-        """Make tokens of a validation set, in its order."""
+        """Return the tokens of a validation set.
+
+        `spans` has the tokens of each text, in the order of `texts`.
+        """
         return cls(texts.ids, texts.hashes, TextSpans.of(spans),
                    texts.fingerprint)
 
@@ -293,33 +323,40 @@ class TargetTokens(PublicNames):
 
     @property
     def n_tokens(self) -> int:
-        """Number of tokens of all texts, T."""
+        """Number T of tokens of all texts together."""
         return len(self.spans.starts)
 
     def check_table(self, table: LossTable) -> None:
-        """Raise an `InputError` for losses on other tokens of these texts."""
+        """Raise an `InputError` if a table's losses are on other tokens.
+
+        Only the number of tokens of each text is compared.
+        """
         offsets = self.spans.token_offsets
         if not np.array_equal(table.token_offsets, offsets):
             raise InputError(
-                'losses', f'the {self.n_tokens} tokens of the training',
-                f'{table.losses.shape[1]} tokens, or other tokens',
-                'Map the losses onto the tokens of the training.')
+                'losses', f'losses on the {self.n_tokens} tokens that the '
+                'predictor was trained on',
+                f'losses on {table.losses.shape[1]} tokens of another '
+                'tokenization', 'Make the table with `Predictor.loss_table`.')
 
     def table(self, losses: Mapping[str, Sequence[TokenLosses]]) -> LossTable:
         """Return losses of M models on these tokens (Algorithm 1).
 
-        Scored: the target tokens all of whose bytes the model scored.
+        A model has a loss on a token here if it scored all bytes of the token,
+        with any tokenizer. Otherwise the loss is NaN.
 
         Args:
-            losses (Mapping): Each model's losses, its texts in any order.
+            losses (Mapping): The losses of each model by its name, with the
+                texts in any order.
 
         Raises:
-            InputError: There is no model, a model's texts are not these, or
-                its losses are none (see `failed_scoring`).
+            InputError: There is no model, a model's texts are not the texts of
+                the validation set, or its losses show that its scoring failed
+                (see `failed_scoring`).
         """
         if not losses:
-            raise InputError('LossTable', 'at least one model', 'none',
-                             'Collect token losses of a model first.')
+            raise InputError('losses', 'losses of at least one model', 'none',
+                             'Collect the token losses of a model first.')
         offsets = self.spans.token_offsets
         ordered = []
         for model, texts in losses.items():
@@ -335,7 +372,11 @@ class TargetTokens(PublicNames):
             ordered[0].n_chars, self.spans.n_bytes, self.fingerprint)
 
     def _ordered(self, model: str, texts: Sequence[TokenLosses]) -> TextLosses:
-        """Losses on these texts, in their order."""
+        """Return the losses of a model with texts in the order of `text_ids`.
+
+        Raises:
+            InputError: The texts are not the texts of the validation set.
+        """
         where = f'losses of {model!r}'
         found = TextLosses.of(texts)
         check_unique(where, found.ids)
@@ -344,6 +385,6 @@ class TargetTokens(PublicNames):
         for text in np.flatnonzero(n_bytes != self.spans.n_bytes):
             raise InputError(f'{where}, text {self.text_ids[text]!r}',
                              f'a text of {self.spans.n_bytes[text]} bytes',
-                             f'one of {n_bytes[text]}',
+                             f'a text of {n_bytes[text]} bytes',
                              'Score the texts that the training used.')
         return found

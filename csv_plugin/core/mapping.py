@@ -1,10 +1,11 @@
-"""Algorithm 1: token losses of one tokenizer on the tokens of another.
+"""Algorithm 1: map losses on one tokenizer's tokens onto another's tokens.
 
-Source: Ge et al., ACL 2025, arXiv 2506.13216. Every source token spreads its
-loss evenly over its bytes, and every target token adds up its bytes. On ASCII
-text this is the paper's algorithm. Bytes replace characters because byte-level
-tokenizers cut inside a character: there the paper's line 6 keeps only the last
-piece's loss, while bytes keep the sum.
+Source: Ge et al., ACL 2025, arXiv 2506.13216. The loss of every source token
+is spread evenly over its bytes, and the loss of a target token is the sum over
+its bytes. On ASCII text this is the paper's algorithm, which uses characters.
+Here, bytes replace characters because byte-level tokenizers cut a character
+into several tokens. In this case, line 6 of the paper's algorithm keeps only
+the loss of the character's last token, while bytes keep the sum.
 """
 from collections.abc import Sequence
 from functools import lru_cache
@@ -19,13 +20,15 @@ from csv_plugin.core.spans import TextSpans, TokenSpans
 
 def map_losses(losses: NDArray[np.float64], sources: Sequence[TokenSpans],
                targets: Sequence[TokenSpans]) -> NDArray[np.float64]:
-    """Map losses of M models onto other tokens of the same S texts.
+    """Return losses of M models on other tokens of the same S texts.
 
-    Scored: the target tokens all of whose bytes the model scored. A source
-    token without bytes gives its loss to the target token of the next byte, or
-    of the last byte. A loss is dropped where no target token covers a byte.
-    Losses are in nats, NaN for unscored tokens, all texts in one row: `(M,
-    n_source)` to `(M, n_target)`.
+    `losses`, `(M, n_source)`, are in nats, NaN for tokens that were not
+    scored; a row has the source tokens of all texts. The result, `(M,
+    n_target)`, has the target tokens of all texts. It is NaN for each target
+    token that has a byte which the model did not score. The loss of a source
+    token without bytes goes to the target token of the next byte, or at the
+    end of a text to the target token of the last byte. Where no target token
+    covers a byte, the loss of this byte is dropped.
 
     >>> source = TokenSpans([0, 1, 3], [1, 3, 3], n_bytes=3)
     >>> target = TokenSpans([0, 2], [2, 3], n_bytes=3)
@@ -40,27 +43,32 @@ def map_losses(losses: NDArray[np.float64], sources: Sequence[TokenSpans],
     for model, row in enumerate(losses):
         scored = ~np.isnan(row)
         mapped[model] = operator @ np.where(scored, row, 0)
-        # Spread like losses, widths come out as the bytes that are shared.
+        # Widths, mapped like losses, are the numbers of scored bytes of the
+        # target tokens.
         covered = np.rint(operator @ (scored * source_widths))
         mapped[model, covered < target_widths] = np.nan
     return mapped
 
 
 class _Entries(NamedTuple):
-    """Entries of a sparse matrix: shares of losses of source tokens.
+    """Entries of the sparse matrix that maps losses, `(n,)` each.
 
-    Each is the share of a loss that goes to a target token (the row) from a
-    source token (the column). `(n,)` each.
+    Entry i says that the target token `rows[i]` gets the fraction `shares[i]`
+    of the loss of the source token `columns[i]`.
     """
     shares: NDArray[np.float64]
     rows: NDArray[np.int64]
     columns: NDArray[np.int64]
 
 
-@lru_cache(maxsize=8)  # many models have one tokenizer
+@lru_cache(maxsize=8)  # many models share the same tokenizer
 def _operator(source: TextSpans,
               target: TextSpans) -> 'scipy.sparse.csr_array':
-    """Shares of source tokens in target tokens, `(n_target, n_source)`."""
+    """Return the matrix that maps losses, `(n_target, n_source)`.
+
+    An entry is the fraction of a source token's loss that goes to a target
+    token.
+    """
     wide = _overlaps(source, target)
     empty = _entries_without_bytes(source, target)
     shares = np.append(wide.shares, empty.shares)
@@ -71,9 +79,14 @@ def _operator(source: TextSpans,
 
 
 def _overlaps(source: TextSpans, target: TextSpans) -> _Entries:
-    """Entries of source tokens with bytes: shared bytes over width."""
+    """Return the entries of source tokens that have bytes.
+
+    The fraction is the number of bytes that source and target token have in
+    common, divided by the number of bytes of the source token.
+    """
     bounds = np.unique(np.concatenate([*source.placed, *target.placed]))
-    # Between two neighbouring bounds lies at most one token of each side.
+    # The bytes between two neighbouring bounds belong to at most one source
+    # token and at most one target token.
     rows = _holders(target, bounds[:-1])
     columns = _holders(source, bounds[:-1])
     is_shared = (rows >= 0) & (columns >= 0)
@@ -84,12 +97,15 @@ def _overlaps(source: TextSpans, target: TextSpans) -> _Entries:
 
 
 def _entries_without_bytes(source: TextSpans, target: TextSpans) -> _Entries:
-    """Entries of source tokens without bytes: the whole loss to one token."""
+    """Return the entries of source tokens that have no bytes.
+
+    The whole loss goes to one target token, so the fraction is 1.
+    """
     starts, _ = source.placed
     first_byte = starts - source.starts
     n_bytes = np.repeat(source.n_bytes, source.n_tokens)
     last_byte = first_byte + n_bytes - 1
-    # A text without bytes has no token to give a loss to.
+    # In a text without bytes, no target token can get the loss.
     is_empty = (source.starts == source.ends) & (first_byte <= last_byte)
     columns = np.flatnonzero(is_empty)
     rows = _holders(target, np.minimum(starts, last_byte)[columns])
@@ -99,9 +115,13 @@ def _entries_without_bytes(source: TextSpans, target: TextSpans) -> _Entries:
 
 def _holders(tokens: TextSpans,
              positions: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Token of each byte, -1 without one."""
+    """Return the index of the token that covers each byte, or -1 for none.
+
+    `positions`, `(n,)`, are byte offsets if all texts lie end to end.
+    """
     starts, ends = tokens.placed
     latest = np.searchsorted(starts, positions, side='right') - 1
-    # Index -1 stands before the first token; the appended 0 is its end.
+    # `latest` is -1 before the first token. It then selects the appended 0,
+    # so that no byte is held.
     held = positions < np.append(ends, 0)[latest]
     return np.where(held, latest, -1)

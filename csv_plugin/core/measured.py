@@ -1,7 +1,8 @@
-"""Records of what numbers were measured on, compared before they are used.
+"""Records of how accuracies and losses were measured, and checks of them.
 
-An accuracy or a loss belongs to weights, to items and to a prompt. Two
-records agree on a fact if they are the same there, or if one is silent.
+An accuracy or a loss belongs to certain weights of a model, items and a
+prompt. A record states facts about these. Two records agree on a fact if both
+state the same value, or if one of them does not state it.
 """
 import warnings
 from collections import defaultdict
@@ -13,34 +14,39 @@ from typing import Any
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import shortened
 
-#: Facts about the weights, which are the same for all numbers of a model.
+#: Facts about the weights. They must be the same for all accuracies and losses
+#: of a model.
 WEIGHTS = 'model', 'revision', 'commit', 'dtype', 'quantization', 'adapter'
-#: Facts that are the same for all models on a benchmark. The part is 'all' or
-#: 'some' of its items.
+#: Facts that must be the same for all models on a benchmark. The value of
+#: `PART` is 'all' or 'some': whether all items were run, or only some.
 METRIC, SHOTS = 'metric', 'number of few-shot examples'
 N_ITEMS, PART = 'number of items', 'part of the items'
 SETTINGS = METRIC, SHOTS, N_ITEMS, PART
-#: Facts that are the same even where models are compared on common items, or
-#: where the number of items was checked before.
+#: The facts of `SETTINGS` that must be the same even where models are compared
+#: on common items, or where the number of items was checked before.
 ALIKE = METRIC, SHOTS
-#: Facts that are better the same for all models on a benchmark.
+#: Facts that should be the same for all models on a benchmark; a difference
+#: causes a warning.
 VERSION, TEMPLATE = 'version of the task', 'chat template'
 SYSTEM = 'system prompt'
 _PROMPTS = VERSION, TEMPLATE, SYSTEM
-#: Facts that change numbers a little from model to model.
+#: Facts that change losses and accuracies a little; a difference between
+#: models causes a warning.
 _FORMATS = 'dtype', 'quantization'
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a file states about an accuracy or about losses of one model.
+    """Facts that a file states about an accuracy or the losses of one model.
 
     Args:
-        name (str): The model, as the imported table calls it.
+        name (str): The name of the model in the imported table.
         task (str): The benchmark; empty for losses on a validation set.
-        file (str): Where the record was read.
-        facts (dict[str, Any]): Text or number by fact; None or no entry
-            where the file is silent, 'none' if it states that there is none.
+        file (str): The file from which the record was read.
+        facts (dict[str, Any]): The value of each fact, a text or a number. If
+            the file does not state a fact, the value is None or there is no
+            entry. If the file states that the model was run without it, such
+            as without a chat template, the value is 'none'.
     """
     name: str
     task: str = ''
@@ -49,13 +55,16 @@ class Measured:
 
     @property
     def place(self) -> str:
-        """Benchmark and file, to tell numbers of one model apart."""
+        """Benchmark and file name, to tell records of one model apart."""
         return f'{self.task or "losses"} in {Path(self.file).name}'
 
 
 def check_measured(records: Sequence[Measured],
                    facts: Sequence[str] = SETTINGS) -> None:
-    """Check that numbers may stand in one table, or beside each other.
+    """Check that accuracies or losses may stand in the same table.
+
+    Warn of small differences as `warn_of_differences` does. `facts` are the
+    settings that must be the same for all models on a benchmark.
 
     Raises:
         InputError: As in `check_weights` and `check_settings`.
@@ -66,7 +75,7 @@ def check_measured(records: Sequence[Measured],
 
 
 def check_weights(records: Iterable[Measured]) -> None:
-    """Raise an `InputError` if numbers of one model are of several weights."""
+    """Raise an `InputError` if records of one model are of several weights."""
     for name, group in _grouped(records, 'name').items():
         found = []
         for fact in WEIGHTS:
@@ -74,10 +83,10 @@ def check_weights(records: Iterable[Measured]) -> None:
                 found.append(f'{fact} {values}')
         if found:
             raise InputError(
-                f'results of {name!r}', 'those of one model',
+                f'results of {name!r}', 'the same model in all results',
                 shortened('; '.join(found), 300),
-                'Give the folder or file of each, such as outputs/* or '
-                'NAME=FILE, or import only benchmarks of one.')
+                'Give the folder or file of each model, such as outputs/* or '
+                'NAME=FILE, or import only the benchmarks of one model.')
 
 
 def check_settings(records: Iterable[Measured],
@@ -88,22 +97,27 @@ def check_settings(records: Iterable[Measured],
             raise InputError(
                 f'results on {", ".join(map(repr, tasks))}',
                 f'one {fact} for all models', values,
-                'Measure them alike, or leave the benchmark out.')
+                f'Evaluate all models with the same {fact}, or leave the '
+                'benchmark out.')
 
 
 def warn_of_differences(records: Sequence[Measured]) -> None:
-    """Warn of other prompts and formats, and of some of the items."""
+    """Warn if prompts or number formats differ, or if only some items ran.
+
+    Each kind of difference gets a warning of its own.
+    """
     lines = []
     for fact in _PROMPTS:
         for values, differing_tasks in _differences(records, fact).items():
             names = shortened(', '.join(differing_tasks), 80)
-            lines.append(f'results on {names} do not have one {fact}: '
-                         f'{values}. Leave out models, or run them alike.')
+            lines.append(f'results on {names} differ in the {fact}: {values}. '
+                         f'Run all models with the same {fact}, or leave '
+                         'models out.')
     for fact in _FORMATS:
         if values := differing(records, fact):
             lines.append(f'models were run with several values of {fact}: '
-                         f'{values}. It changes losses and accuracies a '
-                         'little.')
+                         f'{values}. Another {fact} changes losses and '
+                         'accuracies a little.')
     few = {}
     for record in records:
         if record.facts.get(PART) == 'some':
@@ -119,20 +133,22 @@ def warn_of_differences(records: Sequence[Measured]) -> None:
 def differing(records: Sequence[Measured],
               fact: str,
               owner: str = 'name') -> str:
-    """Return each value of a fact with one that has it; empty if they agree.
+    """Describe how records differ in a fact, or return '' if they agree.
 
-    `owner` is the field that tells records apart. Of a chat template, which
-    every model has of its own, it counts whether there is one.
+    The description has each value of the fact, with the first record that
+    states it. `owner` is the attribute of `Measured` that names the record.
+    For chat templates, only whether there is one is compared, as every model
+    has its own template.
 
     >>> templates = dict(a='[INST]', b='<user>', c='none').items()
     >>> differing([Measured(model, facts={TEMPLATE: template})
     ...            for model, template in templates], TEMPLATE)
     'some of a, none of c'
     """
-    # What files state may be of any type.
+    # The values of facts may have any type, so texts are compared.
     commits = {str(record.facts.get('commit')) for record in records}
     if fact == 'revision' and len(commits) == 1 and 'None' not in commits:
-        return ''  # A branch and a tag may be the same commit.
+        return ''  # A branch and a tag may name the same commit.
     first: dict[str, str] = {}
     for record in records:
         value = record.facts.get(fact)
@@ -147,6 +163,7 @@ def differing(records: Sequence[Measured],
 
 def _grouped(records: Iterable[Measured],
              owner: str) -> dict[str, list[Measured]]:
+    """Return the records by the value of their attribute `owner`."""
     groups: defaultdict[str, list[Measured]] = defaultdict(list)
     for record in records:
         groups[getattr(record, owner)].append(record)
@@ -155,7 +172,11 @@ def _grouped(records: Iterable[Measured],
 
 def _differences(records: Iterable[Measured],
                  fact: str) -> dict[str, list[str]]:
-    """The tasks with each difference between models."""
+    """Return the benchmarks by how their models differ in a fact.
+
+    Keys are the texts of `differing`. Benchmarks whose models agree are left
+    out.
+    """
     found: defaultdict[str, list[str]] = defaultdict(list)
     for task, group in _grouped(records, 'task').items():
         if values := differing(group, fact):

@@ -1,11 +1,13 @@
-"""One form of the model, fitted: a Gaussian process of exponents.
+"""One form of the model of accuracies: a Gaussian process of exponents.
 
 The model of accuracies (core.accuracy_model) is a mixture of a few forms. This
 file fits one form to the standardised losses and the accuracies of M models on
-B benchmarks, `(M, B)`: it learns hyper-parameters, floors, and what mean
-losses the benchmarks follow. Then it computes means, variances and covariances
-of the exponents of new models, and how exponents change with losses. The
-formulas stand in docs/appendix/method.md, "The posterior" to "Three forms".
+B benchmarks, `(M, B)`. It learns hyper-parameters, the floor of each
+benchmark, and which mean losses each benchmark follows: its exponents are
+linear in a weighted mean of C mean losses, apart from deviations. Then it
+computes means, variances and covariances of the exponents of new models, and
+the derivatives of exponents with respect to losses. The formulas stand in
+docs/appendix/method.md, "The posterior" to "Three forms".
 """
 from typing import Optional
 
@@ -21,34 +23,39 @@ from csv_plugin.core.observed import Observed
 from csv_plugin.core.posterior import SCALES, Posterior
 from csv_plugin.core.settings import Form, Settings
 
-#: Rounds of hyper-parameters and mode: before the choice of floors, after it,
-#: and after the choice of mean losses.
+#: Numbers of rounds before the choice of floors, after it, and after the
+#: choice of mean losses. Each round fits the hyper-parameters and finds the
+#: mode.
 FIRST_ROUNDS, NEXT_ROUNDS, LAST_ROUNDS = 3, 2, 1
-#: Fewest models of a benchmark that hyper-parameters are fitted to, if it has
-#: so many.
+#: Hyper-parameters are fitted to at least this number of models with an
+#: accuracy on each benchmark, or to all of them if there are fewer.
 LEAST_ROWS = 10
 
 
 class Member:
-    """A fitted form.
+    """A fitted form of the model of accuracies.
 
     `standardised` are the losses of the fitted models, as `scale` makes them.
-    `floor`, `(B,)`, is that which the first member chose, so that all members
-    have the same one; None to choose it by the scores of families left out.
+    `floor`, `(B,)`, are the floors of the benchmarks. The first member gets
+    None and chooses the floors that predict left-out families best; the other
+    members get these floors.
 
     Attributes:
-        posterior: The posterior of all fitted models.
-        scores: Minus log scores of families left out, of the models that
-            hyper-parameters were fitted to, `(B,)`.
-        state: Hyper-parameters, duals of the tangents and the like, by name,
-            as a file keeps them: the arguments of `Fitted` that were learned.
+        posterior: The posterior of the exponents of all fitted models.
+        scores: Negative log likelihood on each benchmark, `(B,)`, of
+            accuracies that are predicted without the model's family. It is
+            a weighted sum over the models that hyper-parameters were fitted
+            to.
+        state: The arguments of `Fitted` that were learned, by name, such as
+            the hyper-parameters. They are saved with a predictor.
     """
 
     def __init__(self, scale: Scale, standardised: Standardised,
                  observed: Observed, floor: Optional[NDArray], form: Form,
                  settings: Settings) -> None:
         self.scale, self.form, self.settings = scale, form, settings
-        # 1. The models to learn from, and what each benchmark follows first.
+        # 1. The models to learn from, and the mean loss that each benchmark
+        # follows at first.
         rows = rows_to_learn_from(standardised.means[:, 0],
                                   observed.accuracies, settings.most_models)
         takes_all = len(rows) == len(standardised)
@@ -58,28 +65,29 @@ class Member:
                          first_floor if floor is None else floor,
                          observed.teaching, form.straight, settings)
         part.follow(self._first_choice(part))
-        # 2. Hyper-parameters of most evidence, then the floor.
+        # 2. The hyper-parameters that maximise the evidence, then the floor.
         part.learn(FIRST_ROUNDS)
         if floor is None:
             self._choose_floor(part, observed.chance)
         # 3. With this floor, hyper-parameters again, and the amounts.
         part.learn(NEXT_ROUNDS)
         part.choose_amounts()
-        # 4. Weights of mean losses, and with these all of it again.
+        # 4. The weights of mean losses; then hyper-parameters and amounts once
+        # more.
         self._choose_means(part)
         self.scores = part.accuracy_scores()
         self.state = dict(hyper=part.hyper, shares=part.shares)
         if takes_all:
             self.state.update(tangent_dual=part.tangent_dual, doubt=part.doubt)
         floor = part.floor
-        # Its memory is free before that of all models is needed.
+        # This frees memory before the posterior of all models needs some.
         del part
-        # 5. The posterior of all models, with what was learned.
+        # 5. The posterior of all models, with the learned hyper-parameters.
         self._fit_all(standardised, observed, floor)
 
     def _fit_all(self, standardised: Standardised, observed: Observed,
                  floor: NDArray) -> None:
-        """Make the posterior of all fitted models."""
+        """Set the posterior of all fitted models, and update `state`."""
         self.posterior = Fitted(
             standardised,
             observed,
@@ -95,9 +103,11 @@ class Member:
     def restored(cls, scale: Scale, standardised: Standardised,
                  observed: Observed, floor: NDArray, form: Form,
                  settings: Settings, state: dict[str, NDArray]) -> 'Member':
-        """Return the member of an earlier fit, whose `state` is given.
+        """Return the member that an earlier fit made, from its `state`.
 
-        An `InputError` if that fit had other mean losses or benchmarks.
+        Raises:
+            InputError: The earlier fit had another number of mean losses or of
+                benchmarks.
         """
         n_means, n_benchmarks = standardised.means.shape[1], len(floor)
         shapes = dict(
@@ -106,8 +116,8 @@ class Member:
         for name, shape in shapes.items():
             if state[name].shape != shape:
                 raise InputError(name, f'an array of shape {shape}',
-                                 f'{state[name].shape}',
-                                 'Fit the model to these losses again.')
+                                 f'shape {state[name].shape}',
+                                 'Fit the predictor to these losses again.')
         member = cls.__new__(cls)
         member.scale, member.form, member.settings = scale, form, settings
         member.state = dict(state)
@@ -115,10 +125,10 @@ class Member:
         return member
 
     def _first_choice(self, part: Posterior) -> NDArray:
-        """Shares `(C, B)` of the mean losses.
+        """Return the first weights of the C mean losses, `(C, B)`.
 
-        A benchmark with answers of its own follows the mean loss of these,
-        any other one the mean of all units.
+        A benchmark that has own answers follows the mean loss of these
+        answers. Any other benchmark follows the mean loss of all units.
         """
         n_means = part.standardised.means.shape[1]
         shares = np.zeros((n_means, len(part.floor)))
@@ -128,7 +138,10 @@ class Member:
         return shares
 
     def _choose_floor(self, part: Posterior, chance: NDArray) -> None:
-        """Choose the floor by which families left out are predicted best."""
+        """Set the floors that predict the left-out families best.
+
+        `chance`, `(B,)`, is the chance level of each benchmark.
+        """
         floors = np.outer(self.settings.floors, chance)
         scores = []
         for floor in floors:
@@ -139,9 +152,11 @@ class Member:
         part.floor = floors[best, np.arange(len(best))]
 
     def _choose_means(self, part: Posterior) -> None:
-        """Weigh the mean losses by how well each predicts families left out.
+        """Weight the mean losses by how well each predicts left-out families.
 
-        The mean loss of own answers is a candidate for its benchmark alone.
+        The mean loss of a benchmark's own answers is a candidate for this
+        benchmark only. Afterwards, hyper-parameters and amounts are fitted
+        again.
         """
         n_means, n_benchmarks = part.shares.shape
         if n_means == 1:
@@ -167,7 +182,7 @@ class Member:
     # ---- new models
 
     def means(self, standardised: Standardised) -> NDArray[np.float64]:
-        """Return means of exponents, `(M, B)`."""
+        """Return the means of the exponents of M new models, `(M, B)`."""
         followed = standardised.means @ self.posterior.shares
         means = np.empty(followed.shape)
         crosses = self.posterior.cross_covariances(standardised)
@@ -176,19 +191,21 @@ class Member:
         return means
 
     def _mean(self, b: int, followed: NDArray, cross: NDArray) -> NDArray:
-        """Means of exponents on benchmark b, `(M,)`.
+        """Return the mean exponents of M new models on benchmark b, `(M,)`.
 
-        `followed`, `(M,)`, are the mean losses that it follows, and `cross`
-        the covariances with the fitted models.
+        `followed`, `(M,)`, are the new models' mean losses that the benchmark
+        follows. `cross` are the covariances of the new models' exponents with
+        the N fitted models' exponents, `(M, N)`.
         """
         fitted = self.posterior
         prior = self.settings.level - fitted.scales[b] * followed
         return prior + cross @ fitted.dual[b]
 
     def exponents(self, standardised: Standardised) -> tuple[NDArray, NDArray]:
-        """Return means and variances of exponents, `(M, B)` each.
+        """Return the means and the variances of exponents, `(M, B)` each.
 
-        The variance includes what a model deviates by alone (`Settings.own`).
+        The variance includes the deviation of the single model
+        (`Settings.own`).
         """
         fitted, settings = self.posterior, self.settings
         followed = (standardised.means @ fitted.shares).T
@@ -207,7 +224,7 @@ class Member:
         return mean, np.maximum(variance, LEAST_VARIANCE)
 
     def covariance(self, standardised: Standardised) -> NDArray[np.float64]:
-        """Return covariances of exponents between models, `(B, M, M)`."""
+        """Return the covariances of exponents between models, `(B, M, M)`."""
         fitted = self.posterior
         priors = fitted.prior_covariances(standardised)
         crosses = fitted.cross_covariances(standardised)
@@ -220,21 +237,23 @@ class Member:
 
     def slopes(self, losses: UnitLosses,
                b: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return how the exponent of benchmark b changes by losses.
+        """Return the derivatives of the mean exponent on benchmark b.
 
-        Derivatives at the losses of one model: by losses on all units, `(K,)`,
-        and by those of the tokens of the benchmark's own answers, `(T,)`,
-        which is empty if it has none. The mean exponent is linear in the
-        values of losses on the form's scale, except for the bend, a curve of
-        the mean loss.
+        They are taken at the losses of one model, the only row of `losses`.
+        The first array has the derivatives with respect to the losses on all
+        units, `(K,)`. The second has the derivatives with respect to the
+        losses of the tokens of the benchmark's own answers, `(T,)`; it is
+        empty if the benchmark has no own answers. The mean exponent is linear
+        in the values of losses (see `Scale`), except for the bend, which is a
+        curve of the mean loss.
         """
         fitted, scale = self.posterior, self.scale
-        # A family of its own, which has no part in slopes.
+        # The model is a family of its own, as families have no part in slopes.
         model = scale(losses, np.array([-1]))
         followed = model.means[0] @ fitted.shares[:, [b]]
-        # By each standardised mean loss: of all units, groups, own answers.
+        # With respect to each standardised mean loss.
         by_means = self._slope_on_followed(b, followed) * fitted.shares[:, b]
-        # By the loss, of which the value is a logarithm or a multiple.
+        # With respect to the values of units, then to their losses.
         by_value = self._slopes_on_values(b, by_means)
         by_loss = by_value * scale.slope(losses.units[0])
         if b not in scale.answers:
@@ -245,14 +264,21 @@ class Member:
         return by_loss, by_token / distance
 
     def _scaled_dual(self, b: int) -> NDArray:
-        """What kernels with the fitted models add to an exponent, `(M,)`."""
+        """Return the weight of each fitted model's kernel, `(N,)`.
+
+        The exponent of a new model on benchmark b is its prior mean plus the
+        sum over the N fitted models of this weight times the kernel between
+        the new and the fitted model.
+        """
         return self.posterior.scales[b]**2 * self.posterior.dual[b]
 
     def _slope_on_followed(self, b: int, followed: NDArray) -> float:
-        """Derivative by the mean loss that benchmark b follows.
+        """Return the derivative with respect to the mean loss followed.
 
-        It comes from the prior mean, the spread, and the bend, which grows as
-        the mean loss falls. `followed`, `(1,)`, is the mean loss of the model.
+        This is the derivative of the exponent on benchmark b with respect to
+        the mean loss that b follows. It is a sum of the derivatives of the
+        prior mean, the spread, and the bend, which grows as the mean loss
+        falls. `followed`, `(1,)`, is this mean loss of the model.
         """
         fitted, dual = self.posterior, self._scaled_dual(b)
         by_spread = fitted.means[b] @ dual
@@ -265,17 +291,19 @@ class Member:
         return float(of_kernel - fitted.scales[b])
 
     def _slopes_on_values(self, b: int, by_means: NDArray) -> NDArray:
-        """Derivatives by the value of each unit, `(K,)`.
+        """Return the derivatives with respect to values of units, `(K,)`.
 
-        They come from the means of groups and of all units, and from the
-        deviations of units. `by_means` are derivatives by standardised means.
+        A value changes the exponent through the means of groups and of all
+        units, and through the deviations of units. `by_means`, `(C,)`, are the
+        derivatives with respect to the standardised mean losses.
         """
         fitted, scale = self.posterior, self.scale
         n_units, n_groups = scale.groups.shape
         by_groups = by_means[1:1 + n_groups] / scale.group_width
         by_all_units = by_means[0] / scale.width
-        # Deviations of each fitted model have the mean 0, so that it does not
-        # matter here that the mean of all units moves as well.
+        # A value also moves the mean over units, which is subtracted from each
+        # deviation. This has no effect, as the deviations of each fitted model
+        # have the mean 0.
         deviations = fitted.standardised.units
         by_deviations = fitted.part_variances['units'] * (
             self._scaled_dual(b) @ deviations)
@@ -283,9 +311,11 @@ class Member:
         return of_means + by_deviations / scale.size
 
     def _slopes_on_answers(self, b: int, by_means: NDArray) -> NDArray:
-        """Derivatives by the value of each token of own answers, `(T,)`.
+        """Return the derivatives with respect to values of answers, `(T,)`.
 
-        As in `_slopes_on_values`, from their mean and from deviations.
+        The answers are the T tokens of the benchmark's own answers. Their
+        values change the exponent through their mean and through their
+        deviations. `by_means` is as in `_slopes_on_values`.
         """
         fitted, scale = self.posterior, self.scale.answers[b]
         deviations = fitted.standardised.answers[b]
@@ -296,7 +326,10 @@ class Member:
 
 
 def spread_out(values: NDArray, most: int) -> NDArray[np.int64]:
-    """Return indices of at most `most` values, spread over their ranks."""
+    """Return the indices of at most `most` values, in ascending order.
+
+    The chosen values are spread evenly over the ranks of all values.
+    """
     rows = np.argsort(values, kind='stable')
     if len(rows) > most:
         rows = rows[np.linspace(0, len(rows) - 1, most).round().astype(int)]
@@ -305,10 +338,12 @@ def spread_out(values: NDArray, most: int) -> NDArray[np.int64]:
 
 def rows_to_learn_from(values: NDArray, accuracies: NDArray,
                        most: int) -> NDArray[np.int64]:
-    """Return the rows of models that hyper-parameters are fitted to.
+    """Return the row indices of the models to fit hyper-parameters to.
 
-    They are spread over the values, `(M,)`. Benchmarks that few of them have
-    an accuracy on, `(M, B)`, add some of their other models.
+    At most `most` models are spread evenly over the ranks of `values`, `(M,)`.
+    For each benchmark on which too few of these have an accuracy, up to
+    `LEAST_ROWS` models with an accuracy are added. `accuracies` are `(M, B)`,
+    NaN where there is none.
     """
     rows = spread_out(values, most)
     for seen in ~np.isnan(accuracies).T:
@@ -320,12 +355,14 @@ def rows_to_learn_from(values: NDArray, accuracies: NDArray,
 
 
 def shares_by(scores: NDArray) -> NDArray[np.float64]:
-    """Return shares of C candidates by their scores `(C, B)`.
+    """Return the weights of C candidates from their scores, `(C, B)`.
 
-    Scores are minus log likelihoods of families left out, so small ones are
-    good. Shares are proportional to these likelihoods, as in pseudo-Bayesian
-    model averaging (Yao et al., Bayesian Analysis 13(3), 2018). Forms are
-    averaged so; mean losses only get their weights in one mean this way.
+    Scores, `(C, B)`, are negative log likelihoods of left-out families, so
+    the best candidate has the smallest score. Weights are proportional to the
+    likelihoods and have the sum 1 on each benchmark, as in pseudo-Bayesian
+    model averaging (Yao et al., Bayesian Analysis 13(3), 2018). The candidates
+    are either forms, whose predictions are averaged, or mean losses, of which
+    the weighted mean is taken.
     """
     shares = np.exp(np.min(scores, axis=0) - scores)
     return shares / shares.sum(axis=0)

@@ -1,35 +1,38 @@
-"""Which metrics are accuracies, by the names that programs give them.
+"""Recognise metrics that are accuracies by the names that programs give them.
 
-Accuracies are shares of items, or marks for them, from 0 to 1 or in percent,
-that rise with the quality of a model. Perplexities, toxicity, lengths, times,
-counts and errors may lie in the same range, and are none.
+An accuracy is the fraction of items that a model answers correctly, or the
+mean of grades of its answers. It lies between 0 and 1, or 0 and 100 percent,
+and better models have higher values. Perplexities, toxicity, lengths, times,
+counts and errors may lie in the same range, but are not accuracies.
 """
 import re
 from collections.abc import Iterable
 from typing import Optional
 
-#: Parts of a name: words, numbers, and the letters of 'AverageAccuracy'.
+#: A word or a number in a name. 'AverageAccuracy' has two words.
 _PARTS = re.compile(r'[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+')
-#: Words for accuracies, joined by blanks.
+#: Words that show that a metric is an accuracy. The words of a name are joined
+#: by blanks before they are compared.
 _ACCURACIES = re.compile(
     r'\b(?:acc|accuracy|accuracies|em|f 1|pass \d+|pass k|pass rate|'
     r'maj \d+|(?:exact|prefix|extractive) match|correctness|cot correct|'
     r'math verify|success rate|solve rate)\b')
-#: Names that are accuracies as a whole; many evaluators say nothing else.
+#: Whole names that count as accuracies. Many evaluators give no other name.
 _WHOLE = re.compile(r'(?:(?:total|overall|final) )?score|'
                     r'(?:naive|weighted|macro|micro) average|harmonic mean')
-#: Words for losses, and for what is made of them.
+#: Words for losses, and for metrics that are computed from losses.
 LOSSES = frozenset(
     'ppl perplexity perplexities loss losses nll logprob logprobs likelihood '
     'entropy bits bpb bpc mink logits'.split())
-#: A word of a name that is of no accuracy, whatever else is in it.
+#: A metric with one of these words in its name is not an accuracy, whatever
+#: the other words are.
 _OTHERS = LOSSES | frozenset(
-    # Harm, of which less is better, or nothing is known.
+    # Harm: lower values are better, or it is unclear which values are better.
     'toxic toxicity bias stereotype hallucination hallucinations refusal '
     # Costs.
     'time times latency second seconds sec ms duration speed throughput '
     'tokens tps cost costs memory flops '
-    # Lengths, counts and places.
+    # Lengths, counts and ranks.
     'length lengths len count counts num number sum rank elo '
     # Errors and distances.
     'error errors wer cer ter mae mse rmse nmse rms mad brier ece '
@@ -40,7 +43,7 @@ _OTHERS = LOSSES | frozenset(
 
 
 def is_accuracy(metric: str) -> bool:
-    """Return whether a name is known to be that of an accuracy.
+    """Return True if a metric of this name is known to be an accuracy.
 
     >>> [is_accuracy(name) for name in ('humaneval_pass@1', 'acc_norm,none')]
     [True, True]
@@ -53,23 +56,27 @@ def is_accuracy(metric: str) -> bool:
 
 
 def is_no_accuracy(metric: str) -> bool:
-    """Return whether a name is known to be that of no accuracy.
+    """Return True if a metric of this name is known not to be an accuracy.
 
-    Users may still declare a metric that is known as neither.
+    If both `is_accuracy` and this function return False, the metric is
+    unknown, and users may still declare it to be an accuracy.
     """
     return not _OTHERS.isdisjoint(_words(metric))
 
 
 def first_accuracy(metrics: Iterable[str]) -> Optional[str]:
-    """Return the first metric that is known to be an accuracy, if any."""
+    """Return the first metric that is known to be an accuracy, or None."""
     return next(filter(is_accuracy, metrics), None)
 
 
 def why_no_accuracy(metrics: str) -> str:
-    """Return why a benchmark with these metrics has no accuracy."""
+    """Return the reason why a benchmark with these metrics has no accuracy.
+
+    `metrics` are one or more names, as text.
+    """
     return f'its metric, {metrics}, is not known to be an accuracy'
 
 
 def _words(metric: str) -> list[str]:
-    """The words and numbers of a name, in lower case."""
+    """Return the words and numbers of a metric's name, in lower case."""
     return [part.lower() for part in _PARTS.findall(metric)]

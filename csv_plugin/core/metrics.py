@@ -1,26 +1,27 @@
-"""Measures of predictions: errors, ranks and intervals.
+"""Measures of how good predictions are: errors, ranks and intervals.
 
-All take one fraction per model, shape `(n,)`. Models with NaN in any argument
-are left out, and a measure that is then undefined is NaN.
+The arguments of each measure are arrays with one fraction per model, `(n,)`.
+Models with NaN in any argument are left out. A measure is NaN if it is
+undefined for the models that are left.
 """
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 
 def mse(observed: ArrayLike, predicted: ArrayLike) -> float:
-    """Mean squared error, the measure of the paper's Table 1."""
+    """Return the mean squared error, as in Table 1 of Ge et al., ACL 2025."""
     return _mean(_differences(observed, predicted)**2)
 
 
 def mae(observed: ArrayLike, predicted: ArrayLike) -> float:
-    """Mean absolute error."""
+    """Return the mean absolute error."""
     return _mean(np.abs(_differences(observed, predicted)))
 
 
 def spearman(observed: ArrayLike, predicted: ArrayLike) -> float:
-    """Spearman's rank correlation; tied values share their mean rank.
+    """Return Spearman's rank correlation; tied values share their mean rank.
 
-    NaN if all observed or all predicted accuracies are equal.
+    It is NaN if all observed or all predicted accuracies are equal.
     """
     pairs = _complete(observed, predicted)
     if not pairs.size or (np.ptp(pairs, axis=1) == 0).any():
@@ -30,19 +31,19 @@ def spearman(observed: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def _centred_ranks(values: NDArray) -> NDArray[np.float64]:
-    """Twice the mean rank of each of n values, minus n + 1.
+    """Return twice the mean rank of each of n values, minus n + 1, `(n,)`.
 
-    Tied values share their mean rank. The scale and the shift do not change a
-    correlation.
+    Tied values share their mean rank. Doubling ranks and subtracting n + 1
+    does not change a correlation.
     """
     return best_ranks(values) - best_ranks(-values)
 
 
 def best_ranks(values: NDArray) -> NDArray[np.float64]:
-    """Return ranks, 1 for the largest; NaN stays NaN.
+    """Return the rank of each value, 1 for the largest; NaN stays NaN.
 
-    Equal values share the better rank. scipy.stats, which has such a function,
-    takes longer to load than a prediction.
+    Equal values share the best rank of the group. scipy.stats has such a
+    function, but importing it takes longer than a prediction.
     """
     found = np.full(len(values), np.nan)
     is_number = ~np.isnan(values)
@@ -52,24 +53,27 @@ def best_ranks(values: NDArray) -> NDArray[np.float64]:
 
 
 def coverage(observed: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
-    """Share of observed accuracies inside their intervals, bounds included."""
-    accuracies, low_ends, high_ends = _complete(observed, low, high)
-    return _mean((low_ends <= accuracies) & (accuracies <= high_ends))
+    """Return the fraction of observed accuracies within their intervals.
+
+    Accuracies at a limit, `low` or `high`, count as within.
+    """
+    accuracies, lows, highs = _complete(observed, low, high)
+    return _mean((lows <= accuracies) & (accuracies <= highs))
 
 
 def mean_width(low: ArrayLike, high: ArrayLike) -> float:
-    """Mean width of intervals."""
+    """Return the mean width of the intervals from `low` to `high`."""
     return _mean(_differences(high, low))
 
 
 def _differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
-    """The first minus the second, without the models that lack either."""
+    """Return a minus b of the models that have a number in both."""
     first, second = _complete(a, b)
     return first - second
 
 
 def _complete(*arguments: ArrayLike) -> NDArray[np.float64]:
-    """One row per argument, without the models that have a NaN in any."""
+    """Return one row per argument, with the models that have no NaN in any."""
     rows = [np.asarray(part, np.float64) for part in arguments]
     table = np.stack(rows)
     is_complete = ~np.isnan(table).any(axis=0)
@@ -77,5 +81,5 @@ def _complete(*arguments: ArrayLike) -> NDArray[np.float64]:
 
 
 def _mean(values: NDArray[np.float64] | NDArray[np.bool_]) -> float:
-    """The mean of some values; NaN of none."""
+    """Return the mean of the values, or NaN if there is none."""
     return float(values.mean()) if values.size else float('nan')

@@ -1,4 +1,4 @@
-"""Token losses of models on a validation set, and their settings."""
+"""Token losses of models on a validation set, and how they were scored."""
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,27 +8,30 @@ from csv_plugin.core.formatting import short_repr
 from csv_plugin.core.losses import TargetTokens, TextLosses, TokenLosses
 from csv_plugin.core.texts import TextSet
 
-#: Start of the note about models that were scored in different ways.
+#: Start of each note about models that were scored in different ways.
 MIXED = 'models were scored in different ways'
-#: Packages whose versions may read the files of a model differently. Of the
-#: others, such as torch, a version moves losses by rounding alone.
+#: Packages of which two versions may read the files of a model differently.
+#: Two versions of any other package, such as torch, change losses by rounding
+#: only.
 _READERS = 'transformers', 'vllm'
 
 
 @dataclass(frozen=True)
 class DumpInfo:
-    """Settings of the scoring that made a dump.
+    """The settings with which the losses of a dump were scored.
 
-    `fingerprint` is that of the whole validation set, even if the dump
-    contains a part of it; see `texts.fingerprint`. `prefix` is the token in
-    front of every text, such as 'bos 1' or 'eos 2' with its vocabulary index;
-    'none' without one. `dtype` is the number format of the model's body, such
-    as 'bfloat16'; `cache_dtype` that of the cache of keys and values, 'none'
-    if the model ran without one. `context` is the longest window in tokens,
-    `stride` the tokens scored by each window after the first of a text; 0 if
-    unlimited. `versions` are those of packages by name, and the revision of
-    the model. `folder` is the name of the model in its run (the folder of its
-    predictions); empty without a run.
+    `fingerprint` is the hash of the whole validation set, even if the dump
+    contains only some of its texts; see `texts.fingerprint`. `prefix` is the
+    token in front of every text with its index in the vocabulary, such as 'bos
+    1' or 'eos 2', or 'none' if there is no such token. `dtype` is the number
+    format of the model's body, such as 'bfloat16'. `cache_dtype` is the number
+    format of the cache of keys and values, or 'none' if the model ran without
+    a cache. `context` is the largest number of tokens in a window. `stride` is
+    the number of tokens that each window of a text after the first one scores.
+    Both are 0 if a window has no limit. `versions` maps names of packages to
+    their versions, and also has the revision of the model. `folder` is the
+    name of the model in the OpenCompass run, which is the name of the folder
+    of its predictions; it is empty without a run.
     """
     fingerprint: str
     model: str
@@ -44,11 +47,12 @@ class DumpInfo:
 
 
 def mixed_engines(infos: Mapping[str, DumpInfo]) -> list[str]:
-    """Return notes about models with several engines or number formats.
+    """Return notes that say which models were scored in different ways.
 
-    Another one is about several versions of `transformers` or vLLM; a dump
-    without its version is no other version. The list is empty if all models
-    were scored the same way.
+    A note is about different engines, number formats or caches, or about
+    different versions of `transformers` or vLLM. A dump that does not state
+    the version is not compared. The list is empty if all models were scored
+    in the same way.
     """
     ways: dict[str, list[str]] = {}
     for model, info in infos.items():
@@ -60,14 +64,14 @@ def mixed_engines(infos: Mapping[str, DumpInfo]) -> list[str]:
     if len(ways) > 1:
         notes.append(
             f'{MIXED}: {_described(ways)}. Half precision changes token '
-            'losses by hundredths of a nat and more, which a predictor '
-            'attributes to the models. Use one engine and one number format '
-            'for all models.')
+            'losses by hundredths of a nat and more, and a predictor takes '
+            'this for a difference between the models. Score all models with '
+            'the same engine, number format and cache.')
     return notes + _mixed_versions(infos)
 
 
 def _mixed_versions(infos: Mapping[str, DumpInfo]) -> list[str]:
-    """Notes about packages of which models had several versions."""
+    """Return a note for each package that models used in several versions."""
     notes = []
     for package in _READERS:
         versions: dict[str, list[str]] = {}
@@ -77,14 +81,14 @@ def _mixed_versions(infos: Mapping[str, DumpInfo]) -> list[str]:
                 versions.setdefault(f'{package} {version}', []).append(model)
         if len(versions) > 1:
             notes.append(
-                f'{MIXED}: {_described(versions)}. A version may read the '
-                'files of a model differently, and other losses come out. '
-                'Use one version for all models.')
+                f'{MIXED}: {_described(versions)}. Two versions may read the '
+                'files of a model differently, and then its losses differ. '
+                f'Score all models with the same version of {package}.')
     return notes
 
 
 def _described(groups: Mapping[str, list[str]]) -> str:
-    """Ways of scoring, each with its first model."""
+    """Return each way of scoring, with the first of its models, as text."""
     described = []
     for way, models in groups.items():
         more = f' and {len(models) - 1} more' if len(models) > 1 else ''
@@ -94,9 +98,9 @@ def _described(groups: Mapping[str, list[str]]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class TokenLossDump:
-    """Losses of one model on all texts of a validation set, or on a part.
+    """Losses of one model on all or some texts of a validation set.
 
-    Texts are different, each with its `sha256`.
+    All texts are different, and each has its `sha256`.
 
     Raises:
         InputError: A text occurs twice or has no hash, or UTF-8 cannot encode
@@ -115,20 +119,20 @@ class TokenLossDump:
             if not sha256:
                 raise InputError(f'{where}, text {text_id!r}',
                                  'the sha256 of the text', 'none',
-                                 'Take it from the text that was scored.')
+                                 'Hash the text that was scored.')
 
     __repr__ = short_repr
 
 
 @dataclass(frozen=True, eq=False)
 class ModelLosses(PublicNames, Mapping[str, TokenLossDump]):
-    """Dumps of M models on all texts of one validation set, by model.
+    """The dumps of M models on all texts of one validation set, by model.
 
-    Each has all texts in the order of the set.
+    Each dump has all texts of `texts`, in the same order.
 
     Raises:
-        InputError: A dump is of another validation set, or its texts are not
-            these.
+        InputError: A dump is of another validation set, or it does not have
+            exactly the texts of `texts` in their order.
     """
     texts: TextSet
     dumps: Mapping[str, TokenLossDump]
@@ -140,10 +144,11 @@ class ModelLosses(PublicNames, Mapping[str, TokenLossDump]):
             losses = TextLosses.of(dump.texts)
             if expected != (dump.info.fingerprint, losses.ids, losses.hashes):
                 raise InputError(
-                    f'losses of {model!r}', f'the {len(self.texts)} texts '
-                    f'{self.texts.fingerprint[:12]} in their order',
-                    f'{len(dump.texts)} of {dump.info.fingerprint[:12]}',
-                    'Score the texts of this validation set.')
+                    f'losses of {model!r}', f'the {len(self.texts)} texts of '
+                    f'validation set {self.texts.fingerprint[:12]}, in order',
+                    f'{len(dump.texts)} texts of validation set '
+                    f'{dump.info.fingerprint[:12]}',
+                    'Score the texts of the expected validation set.')
 
     def __getitem__(self, model: str) -> TokenLossDump:
         return self.dumps[model]
@@ -159,13 +164,14 @@ class ModelLosses(PublicNames, Mapping[str, TokenLossDump]):
                 f'{self.texts.fingerprint[:12]})')
 
     def __or__(self, losses: 'ModelLosses') -> 'ModelLosses':
-        """Return the models of both; the second losses win."""
+        """Return the models of both; for a model in both, the right dump."""
         return ModelLosses(self.texts, {**self.dumps, **losses.dumps})
 
     def select(self, models: Sequence[str]) -> 'ModelLosses':
-        """Return the given models, in the given order.
+        """Return the losses of the given models, in the given order.
 
-        An `InputError` if there are no losses of a model.
+        Raises:
+            InputError: There are no losses of a model.
         """
         check_known('losses', models, self.dumps)
         dumps = {model: self.dumps[model] for model in models}
@@ -174,7 +180,8 @@ class ModelLosses(PublicNames, Mapping[str, TokenLossDump]):
     def tokens_of(self, model: str) -> TargetTokens:
         """Return the tokens of a model's own tokenizer as target tokens.
 
-        An `InputError` if there are no losses of the model.
+        Raises:
+            InputError: There are no losses of the model.
         """
         dump = self.select([model])[model]
         return TargetTokens.of(self.texts, TextLosses.of(dump.texts).spans)

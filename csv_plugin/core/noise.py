@@ -1,12 +1,14 @@
-"""A difference of two models, and the noise that it has by origin.
+"""The difference of two models, with the noise from each origin.
 
-Token losses of two models on the same texts rise and fall together, so their
-difference has far less noise than either mean. Its standard error is from a
-bootstrap of whole texts, drawn within their sources with one text fewer than
-there are (Rao and Wu, JASA 83, 1988).
+Losses of two models on the same texts rise and fall together, so the
+difference of their mean losses has far less noise than either mean. Its
+standard error is estimated by a bootstrap of whole texts. Texts are drawn
+within their source, one text fewer than the source has (Rao and Wu, JASA 83,
+1988).
 
-On each side, half widths that single origins of noise would give are added in
-squares (Banerjee, Sankhya 22, 1960).
+The half width of an interval on one side is the square root of the sum of the
+squared half widths that each origin of noise would give alone (Banerjee,
+Sankhya 22, 1960).
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,10 +21,12 @@ from scipy.special import stdtrit
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.joint import Sum
 
+#: Verdicts about model B, compared with model A.
 BETTER, WORSE = 'better', 'worse'
 SAME, UNCLEAR = 'no difference', 'cannot tell'
 
-#: Kinds of differences. Of the first, negative ones are better.
+#: Kinds of differences. A negative difference of losses is better; for the
+#: other kinds, a positive difference is better.
 LOSS = 'loss'
 PREDICTED, OBSERVED, COMBINED = 'predicted', 'observed', 'combined'
 #: Origins of noise.
@@ -30,9 +34,11 @@ TEXTS, ITEMS, RUNS, PREDICTOR = 'texts', 'items', 'runs', 'predictor'
 
 
 class Noise(NamedTuple):
-    """Standard errors of a difference, below and above it.
+    """Noise of a difference from one origin.
 
-    `freedom` are the degrees of freedom of Student's t.
+    `down` and `up` are standard errors below and above the difference.
+    `freedom` is the number of degrees of freedom of Student's t distribution;
+    with infinity, the noise is normal.
     """
     down: float
     up: float
@@ -40,12 +46,15 @@ class Noise(NamedTuple):
 
     @classmethod
     def even(cls, error: float, freedom: float = np.inf) -> 'Noise':
-        """Return noise that is the same below and above."""
+        """Return noise with the same standard error below and above."""
         return cls(error, error, freedom)
 
     @classmethod
     def of_sum(cls, found: Sum, level: float, freedom: float) -> 'Noise':
-        """Return the noise of a predicted sum, from its interval."""
+        """Return the noise of a predicted sum, from its interval.
+
+        `level` is the probability that the interval holds the sum.
+        """
         quantile = stdtrit(freedom, (1 + level) / 2)
         return cls((found.value - found.low) / quantile,
                    (found.high - found.value) / quantile, freedom)
@@ -56,21 +65,27 @@ class Noise(NamedTuple):
         return float(np.hypot(self.down, self.up) / np.sqrt(2))
 
     def times(self, factor: float) -> 'Noise':
-        """Return the noise of a positive multiple of the difference."""
+        """Return the noise of the difference times a positive factor."""
         return Noise(factor * self.down, factor * self.up, self.freedom)
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference of model B minus model A, with its noise.
+    """The value of model B minus the value of model A, with its noise.
 
-    The kind is 'loss' in the unit of the losses, where lower is better; or
-    'predicted', 'observed' or 'combined', in fractions. The benchmark is empty
-    for the mean loss. `noises` add up to the error, by origin: 'texts',
-    'items', 'runs', 'predictor'. `level` is that of the interval, and `margin`
-    the smallest difference that matters. `by_items` is the smallest difference
-    that the benchmark's own items would show, as `detectable`, where their
-    number is known.
+    Args:
+        kind (str): 'loss' for mean losses, of which lower ones are better.
+            Otherwise 'predicted', 'observed' or 'combined', for accuracies as
+            fractions.
+        benchmark (str): Empty for the mean loss.
+        value (float): The difference.
+        noises (Mapping[str, Noise]): Noise by its origin: 'texts', 'items',
+            'runs' or 'predictor'.
+        level (float): Probability that the interval holds the difference.
+        margin (float): Smallest difference that matters.
+        by_items (float): Smallest difference that an evaluation on the
+            benchmark's items would find, as `detectable`; None if the number
+            of items is not known.
     """
     kind: str
     benchmark: str
@@ -82,38 +97,40 @@ class Difference:
 
     @property
     def of_losses(self) -> bool:
-        """True if lower is better."""
+        """True for a difference of losses, where lower is better."""
         return self.kind == LOSS
 
     @property
     def errors(self) -> dict[str, float]:
-        """Standard errors by their origin."""
+        """Standard error from each origin of noise."""
         return {origin: noise.error for origin, noise in self.noises.items()}
 
     @property
     def error(self) -> float:
-        """The standard error."""
+        """Standard error from all origins of noise together."""
         return float(np.linalg.norm([*self.errors.values()]))
 
     @property
     def low(self) -> float:
-        """Lower end of the interval; -1 or more for accuracies."""
+        """Lower limit of the interval; -1 or more for accuracies."""
         low = self.value - self._reach('down', (1 + self.level) / 2)
         return low if self.of_losses else max(low, -1.)
 
     @property
     def high(self) -> float:
-        """Upper end of the interval; 1 or less for accuracies."""
+        """Upper limit of the interval; 1 or less for accuracies."""
         high = self.value + self._reach('up', (1 + self.level) / 2)
         return high if self.of_losses else min(high, 1.)
 
     @property
     def _inner(self) -> str:
-        """The side of the noise on which 0 lies."""
+        """The side of the value on which 0 lies, 'down' or 'up'."""
         return 'down' if self.value > 0 else 'up'
 
     def _reach(self, side: str, probability: float) -> float:
-        """Quantile of all noise on a side, for a probability of 1/2 or more.
+        """Return a quantile of the noise from all origins together.
+
+        The side is 'down' or 'up', and the probability 1/2 or more.
         """
         square = 0.
         for noise in self.noises.values():
@@ -126,25 +143,26 @@ class Difference:
     def detectable(self) -> Optional[float]:
         """Smallest difference that is found with a probability of 80 %.
 
-        None if accuracies, which differ by 1 at most, cannot differ as much.
+        A difference is found if its interval does not contain 0. The value is
+        None if it would be above 1 for accuracies, which differ by at most 1.
         """
         size = self.size_to_detect
         return None if size > 1 and not self.of_losses else size
 
     @property
     def size_to_detect(self) -> float:
-        """As `detectable`, also where accuracies cannot differ as much."""
-        # Probability with which the smallest detectable difference is found.
+        """As `detectable`, but it may be above 1 for accuracies, too."""
+        # The probability with which a difference of this size is found.
         power = 0.8
         of_interval = self._reach(self._inner, (1 + self.level) / 2)
         return of_interval + self._reach(self._inner, power)
 
     @property
     def probability(self) -> float:
-        """Probability that B is better.
+        """Probability that model B is better than model A.
 
-        It is the p such that the p-quantile of the noise just reaches from the
-        value to 0.
+        If B looks better, this is the p for which the p-quantile of the noise
+        equals the size of the difference. If B looks worse, it is 1 - p.
         """
         from scipy.optimize import bisect
 
@@ -152,7 +170,7 @@ class Difference:
         # Without any noise, the sign is certain.
         if not self.error:
             return float(np.heaviside(gain, 0.5))
-        # Probabilities are not stated more exactly.
+        # The largest probability that is returned.
         most_probable = 1 - 1e-12
         side = self._inner
         least = self._reach(side, 0.5)
@@ -164,7 +182,12 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """Better or worse if the interval leaves 0 out, same in the margin."""
+        """What the interval says about model B.
+
+        It is `BETTER` or `WORSE` if the interval does not contain 0. Otherwise
+        it is `SAME` if the whole interval is closer to 0 than the margin, and
+        `UNCLEAR` if not.
+        """
         low, high = self.low, self.high
         if self.of_losses:
             low, high = -high, -low
@@ -175,7 +198,7 @@ class Difference:
         return SAME if max(-low, high) < self.margin else UNCLEAR
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values; those of accuracies are fractions."""
+        """Return plain values by name; differences are as in `value`."""
         names = ('kind', 'benchmark', 'value', 'error', 'low', 'high',
                  'probability', 'margin', 'detectable', 'by_items', 'errors',
                  'verdict')
@@ -185,7 +208,9 @@ class Difference:
 def combine(predicted: Difference, observed: Difference) -> Difference:
     """Return the mean of two differences, weighted by their precision.
 
-    The noise of runs is the same in both, so it has no part in the weights.
+    The precision is 1 / error^2, where the error is the predictor's for the
+    predicted difference, and the items' for the observed difference. The noise
+    of runs is the same in both, so it does not enter the weights.
     """
     own = {
         PREDICTOR: predicted.noises[PREDICTOR],
@@ -203,24 +228,31 @@ def combine(predicted: Difference, observed: Difference) -> Difference:
 
 def text_noise(contributions: NDArray, shares: NDArray,
                sources: Sequence[str]) -> Noise:
-    """Return the noise of a mean that comes from the choice of texts.
+    """Return the noise of a difference that comes from the choice of texts.
 
-    Contributions `(S,)` are the parts of S texts in the difference, which is
-    their sum; shares `(S,)` are those of the texts in the whole, with sum 1.
-    The sources of the texts are the strata.
+    Args:
+        contributions (NDArray): What each of the S texts adds to the
+            difference, which is their sum. `(S,)`.
+        shares (NDArray): Weights of the texts in the mean losses, with the
+            sum 1. `(S,)`.
+        sources (Sequence[str]): Source of each text. Texts are drawn within
+            their source.
+
+    Raises:
+        InputError: There is only one text.
     """
     order, first, sizes = _strata(sources)
     freedom = len(order) - len(sizes)
     if not freedom:
         raise InputError(
             'texts of a comparison', 'two or more', '1',
-            'Give losses by text or by item, or runs of one '
-            'recipe with other seeds.')
+            'Give losses on two or more texts or items, or two or more runs '
+            'of the same recipe that differ only in their seed.')
     columns = np.column_stack([contributions, shares])[order]
     begins, counts = np.repeat([first, sizes], sizes - 1, axis=1)
     scale = np.repeat(sizes / (sizes - 1), sizes)
     rng = np.random.default_rng(0)
-    # Resamples of a bootstrap.
+    # Number of bootstrap resamples.
     n_resamples = 1000
     sums = np.empty((n_resamples, 2))
     for resample in range(n_resamples):
@@ -232,10 +264,13 @@ def text_noise(contributions: NDArray, shares: NDArray,
 
 
 def _strata(sources: Sequence[str]) -> tuple[NDArray, NDArray, NDArray]:
-    """Texts in the order of strata; their beginnings and sizes, `(H,)`.
+    """Return the strata, within which the bootstrap draws texts.
 
-    Sources of a single text are one stratum; a last single text joins the
-    largest one.
+    The three arrays are the indices of the S texts in the order of the H
+    strata, `(S,)`, the position of each stratum's first text in this order,
+    `(H,)`, and the number of texts of each stratum, `(H,)`. Each source is a
+    stratum, but all sources with a single text form one stratum together. If
+    there is only one such source, its text joins the largest stratum.
     """
     _, member, sizes = np.unique(
         np.asarray(sources), return_inverse=True, return_counts=True)
@@ -251,19 +286,25 @@ def _strata(sources: Sequence[str]) -> tuple[NDArray, NDArray, NDArray]:
 
 def run_noise(recipes: Sequence[ArrayLike],
               n_runs: tuple[int, int] = (1, 1)) -> Noise:  # yapf: disable
-    """Return the noise of runs in a difference of means of two recipes.
+    """Return the noise of a difference that comes from the choice of runs.
+
+    The difference is the mean of the runs of B minus the mean of the runs of
+    A. Runs of the same recipe differ only in their seed.
 
     Args:
-        recipes (Sequence[ArrayLike]): Values of the runs of each recipe; a
-            recipe with a single run tells nothing. Runs of all recipes are
-            taken to scatter alike.
+        recipes (Sequence[ArrayLike]): Values of the runs of each recipe. A
+            recipe with a single run is ignored. The variance of runs is taken
+            to be the same for all recipes.
         n_runs (tuple[int, int]): Number of runs in the means of A and of B.
 
-    The mean of k runs has the tails of Student's t with an excess kurtosis
-    that is 1/k of a single run's. It is 6 / (d - 4) with d degrees of freedom,
-    so d is 4 + k (d_1 - 4), with d_1 for a single run. A variance that is
-    known with d degrees of freedom has the relative variance 2/d. Those of the
-    tails and of the estimate add up, so 1/freedom = 1/known + 1/tails.
+    The deviation of a single run from its recipe is taken to be distributed as
+    Student's t with d_1 degrees of freedom. The excess kurtosis of Student's t
+    with d degrees of freedom is 6 / (d - 4), and the excess kurtosis of the
+    mean of k runs is 1/k of a single run's. So the mean of k runs has
+    d = 4 + k (d_1 - 4); the code calls it `tails`. The variance of runs is
+    itself estimated, with `known` degrees of freedom. A variance with d
+    degrees of freedom has the relative variance 2/d, and the two relative
+    variances add up, so 1/freedom = 1/known + 1/tails.
     """
     known, squares = 0, 0.
     for values in recipes:
@@ -273,10 +314,12 @@ def run_noise(recipes: Sequence[ArrayLike],
             variance = float(np.var(np.asarray(values, np.float64)))
             squares += n_values * variance
     if not known:
-        raise InputError('runs of the same recipe', 'two or more', '1',
-                         'Give runs that differ in their seed alone.')
-    # Degrees of freedom of a single run's deviation from its recipe: a few
-    # runs end far from the others.
+        raise InputError(
+            'runs of the same recipe', 'two or more', '1',
+            'Give two or more runs of the same recipe that '
+            'differ only in their seed.')
+    # Degrees of freedom of a single run's deviation from its recipe. They are
+    # few because some runs end far from the other runs.
     freedom_of_run = 5
     tails = 4 + min(n_runs) * (freedom_of_run - 4)
     freedom = 1 / (1 / known + 1 / tails)
@@ -288,8 +331,13 @@ def items_noise(accuracies: tuple[float, float], n_items: int,
                 n_runs: tuple[int, int]) -> Noise:
     """Return the binomial noise of a difference of two accuracies.
 
-    Answers to the items are not paired. `n_runs` models answer them for A and
-    for B.
+    Args:
+        accuracies (tuple[float, float]): Accuracies of A and of B, fractions.
+        n_items (int): Number of items of the benchmark.
+        n_runs (tuple[int, int]): Number of runs over which the accuracy of A
+            and of B is a mean. Each run answers all items.
+
+    The answers of A and of B are taken to be independent.
     """
     variance = 0.
     for share, n in zip(accuracies, n_runs):

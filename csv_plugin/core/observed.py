@@ -1,4 +1,4 @@
-"""Accuracies that the model of accuracies is fitted to."""
+"""The observed accuracies that the model of accuracies is fitted to."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc, gammaln
 
-#: Fewest models for a fit, of the whole model or of one curve.
+#: Smallest number of models for a fit of the model of accuracies, or of the
+#: curve of one benchmark.
 LEAST_MODELS = 3
-#: Items of a benchmark, where no number of items is known.
+#: Assumed number of items of each benchmark if no benchmark's is known.
 USUAL_ITEMS = 1000
 
 
@@ -17,9 +18,10 @@ USUAL_ITEMS = 1000
 class Observed:
     """Accuracies of M fitted models on B benchmarks.
 
-    `accuracies` are `(M, B)` in 0..1, NaN where there is none; every benchmark
-    and every model has one. `families` has M names. `chance` and `n_items` are
-    `(B,)`, 0 items if unknown.
+    `accuracies`, `(M, B)`, are in 0..1, NaN where there is none. Every
+    benchmark and every model has at least one accuracy. `families` has the
+    name of each model's family. `chance`, `(B,)`, is the accuracy of guessing,
+    a fraction. `n_items`, `(B,)`, is the number of items, 0 if unknown.
     """
     accuracies: NDArray[np.float64]
     families: Sequence[str]
@@ -28,7 +30,7 @@ class Observed:
 
     @cached_property
     def at_chance(self) -> NDArray[np.bool_]:
-        """True for benchmarks whose models are all at chance, `(B,)`."""
+        """Mask of the benchmarks on which all models may guess, `(B,)`."""
         found = np.zeros(len(self.chance), bool)
         for b, column in enumerate(self.accuracies.T):
             known = column[~np.isnan(column)]
@@ -38,11 +40,12 @@ class Observed:
 
     @cached_property
     def teaching(self) -> NDArray[np.bool_]:
-        """True for benchmarks that hyper-parameters are learned from, `(B,)`.
+        """Mask of the benchmarks to learn hyper-parameters from, `(B,)`.
 
-        Benchmarks at chance are left out, unless all are at chance. Of equal
-        benchmarks only the first counts. So neither noise nor a benchmark that
-        is given twice changes what is learned for the others.
+        Benchmarks at chance are left out, unless all benchmarks are at chance.
+        Of several equal benchmarks, only the first is used. So neither a
+        benchmark with nothing but noise, nor a copy of a benchmark, changes
+        what is learned for the other benchmarks.
         """
         values = np.nan_to_num(self.accuracies, nan=-1)
         cells = np.vstack([values, self.chance, self.n_items])
@@ -53,22 +56,25 @@ class Observed:
 
 
 def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:
-    """Return True if the noise of items explains what exceeds chance.
+    """Return True if n models on a benchmark may all be guessing.
 
-    The statistic of the test is the sum over n models of squared differences
-    from chance, over their variance. A difference below chance counts as 0,
-    and half of the models lie there if all guess. So the statistic is
-    distributed as a mixture of chi-square distributions, of 0 to n degrees of
-    freedom with binomial weights.
+    The hypothesis that all models guess is tested against the hypothesis that
+    some are better. The statistic is the sum over models of the squared
+    difference between accuracy and chance, divided by its variance. An
+    accuracy below chance counts as a difference of 0; this happens to half of
+    the models if all guess. So the distribution of the statistic is a mixture
+    of chi-square distributions with 0 to n degrees of freedom, with binomial
+    weights.
 
     Args:
         accuracy (NDArray): Fractions, `(n,)`.
         chance (float): Accuracy of guessing, a fraction.
         n_items (int): Number of items, 0 if unknown.
     """
-    # Level of the test whether the models are better than chance.
+    # Significance level of the test.
     test_level = 0.01
-    # Of a single item, no chance level in between would be left.
+    # Two items at least: the chance level is clipped to 1 / n_items and
+    # 1 - 1 / n_items.
     n, n_items = len(accuracy), max(n_items or USUAL_ITEMS, 2)
     share = np.clip(chance, 1 / n_items, 1 - 1 / n_items)
     above = np.maximum(accuracy - chance, 0)
@@ -82,7 +88,10 @@ def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:
 
 
 def filled_items(n_items: NDArray) -> NDArray[np.float64]:
-    """Return numbers of items, `(B,)`, with the median where it is 0."""
+    """Return numbers of items, `(B,)`, with a usual number in place of 0.
+
+    It is the median of the known numbers, or `USUAL_ITEMS` if none is known.
+    """
     known = n_items[n_items > 0]
     usual = np.median(known) if len(known) else USUAL_ITEMS
     return np.where(n_items > 0, n_items, usual)

@@ -1,7 +1,7 @@
-"""Means over benchmarks, and ranks of models by these means.
+"""Mean accuracies over benchmarks, and ranks of models by these means.
 
-Intervals, ranges of ranks and probabilities to be best are views of the joint
-distribution of the accuracies (core.joint).
+Intervals, ranges of ranks, and probabilities that a model is the best are
+computed from the joint distribution of the accuracies (core.joint).
 """
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,21 +17,26 @@ from csv_plugin.core.accuracies import places
 from csv_plugin.core.joint import DRAWS, Joint
 from csv_plugin.core.predictions import Predictions
 
-#: What tables call mean absolute differences on held-out models.
+#: Label in tables of the mean absolute difference between predicted and
+#: observed means of held-out models.
 MEAN_ERROR = 'mean abs. error'
 
 
 class NamedJoint(NamedTuple):
-    """The joint distribution of the accuracies of models on benchmarks.
+    """A joint distribution with the names of its models and benchmarks.
 
-    Names are in the order of its rows and columns.
+    `models` names the rows of `joint`, and `benchmarks` its columns.
     """
     models: tuple[str, ...]
     benchmarks: tuple[str, ...]
     joint: Joint
 
     def renamed(self, names: Mapping[str, str]) -> 'NamedJoint':
-        """Return the models among `names`, which has old names by new ones."""
+        """Return the distribution of some models, under new names.
+
+        `names` maps each new name to the old one. Models without a new name
+        are left out, and unknown old names are ignored.
+        """
         kept, rows = [], []
         for new, old in names.items():
             if old in self.models:
@@ -42,11 +47,12 @@ class NamedJoint(NamedTuple):
 
 
 class MeanView(NamedTuple):
-    """What a joint distribution says about the means of M models.
+    """What a joint distribution says about the mean accuracies of M models.
 
-    Ends of intervals, `low` and `high`, are fractions. Ranks in an interval go
-    from `first` to `last`; `best` is the probability of the largest mean.
-    `(M,)` each, NaN where unknown.
+    `low` and `high` are the limits of the intervals of the means, fractions.
+    `first` and `last` are the best and the worst rank in the range of likely
+    ranks. `best` is the probability that the model has the largest mean. Each
+    array is `(M,)`, NaN where unknown.
     """
     low: NDArray[np.float64]
     high: NDArray[np.float64]
@@ -57,12 +63,14 @@ class MeanView(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Overall:
-    """Means of M models over the same benchmarks, observed and by P methods.
+    """Mean accuracies of M models over the same benchmarks.
 
-    A model without a number on one of the benchmarks has no mean (NaN). Means
-    are fractions, observed `(M,)` and predicted `(M, P)`. `in_sample`, `(M,
-    P)`, marks means of training models of one of the benchmarks. `views` are
-    of the methods whose joint distribution is known.
+    `observed`, `(M,)`, are the means of observed accuracies, and `values`,
+    `(M, P)`, are the means of accuracies that P methods predict, as fractions.
+    A mean is NaN if the model lacks an accuracy on one of the benchmarks.
+    `in_sample`, `(M, P)`, is True for a predicted mean if the model is a
+    training model of the method on at least one of the benchmarks. `views` has
+    a `MeanView` for each method whose joint distribution is known.
     """
     models: tuple[str, ...]
     benchmarks: tuple[str, ...]
@@ -78,13 +86,15 @@ class Overall:
         predictions: Predictions,
         joints: Mapping[str, NamedJoint] = MappingProxyType({})
     ) -> 'Overall':
-        """Make means over main benchmarks that the first method predicts.
+        """Return means over the benchmarks that the first method predicts.
 
-        Benchmarks that are not predictable yet are left out. A model lacks a
-        mean if it lacks one benchmark. So benchmarks that few models ran are
-        dropped where that makes (models with a mean) x (benchmarks) larger.
-        Methods without any mean are dropped. `joints` are those of the
-        methods, where known.
+        Benchmarks outside of means (`Predictions.outside_means`) and
+        benchmarks that are not predictable yet are left out. A model has no
+        observed mean if it did not run one of the benchmarks. So benchmarks
+        that few models ran are left out, if this makes (number of models with
+        a mean) x (number of benchmarks) larger. Methods without any mean are
+        left out. `joints` has the joint distribution of each method for which
+        it is known.
         """
         names = []
         for name in predictions.main:
@@ -112,7 +122,11 @@ class Overall:
         return replace(overall, views=views)
 
     def _view(self, method: str, named: NamedJoint, level: float) -> MeanView:
-        """The view of a method; ranks are those of `ranked` models."""
+        """Return what a method's joint distribution says about the means.
+
+        Only `ranked` models get ranks. `level` is the probability that an
+        interval holds the mean, or a range of ranks the rank.
+        """
         p = self.methods.index(method)
         has_mean = ~np.isnan(self.values[:, p])
         columns = np.array(places(self.benchmarks, named.benchmarks))
@@ -123,8 +137,9 @@ class Overall:
         view.high[has_mean] = high[rows[has_mean]]
         ranked = has_mean & self.ranked
         if ranked.any():
-            # Most ranks that are drawn for all models together, and fewest
-            # draws, so that a thousand models take seconds.
+            # The largest number of ranks to draw, for all models together, and
+            # the smallest number of draws. With these, a thousand models take
+            # seconds.
             most_ranks, least_draws = 400_000, 500
             n_draws = min(DRAWS, most_ranks // ranked.sum())
             joint = named.joint.take(rows[ranked])
@@ -138,17 +153,20 @@ class Overall:
 
     @property
     def has_means(self) -> bool:
-        """True if the means are over several benchmarks.
+        """True if the means are over more than one benchmark.
 
-        Nothing is shown of the mean of a single one: it is its accuracy.
+        Otherwise reports show no means, as the mean over one benchmark is the
+        accuracy on it.
         """
         return len(self.benchmarks) > 1
 
     @property
     def ranked(self) -> NDArray[np.bool_]:
-        """Models with an observed mean, if any, and one by the first method.
+        """Mask of the models that get ranks, `(M,)`.
 
-        A lone model has no rank.
+        If no model has an observed mean, these are all models. Otherwise they
+        are the models with an observed mean and, if there is a method, a mean
+        by the first method. A single such model gets no rank.
         """
         found = np.full(len(self.observed), True)
         if not np.isnan(self.observed).all():
@@ -158,18 +176,19 @@ class Overall:
         return found & (found.sum() > 1)
 
     def observed_ranks(self) -> NDArray[np.float64]:
-        """Return ranks of `ranked` models by the observed means, `(M,)`."""
+        """Return the ranks by observed means, `(M,)`; NaN if not `ranked`."""
         return ranks(np.where(self.ranked, self.observed, np.nan))
 
     def predicted_ranks(self) -> NDArray[np.float64]:
-        """Return ranks of `ranked` models by the predicted means, `(M, P)`."""
+        """Return the ranks by predicted means, `(M, P)`; NaN if not `ranked`.
+        """
         return ranks(np.where(self.ranked[:, None], self.values, np.nan))
 
     def order(self) -> list[int]:
-        """Return the places of the models, the largest mean first.
+        """Return the indices of the models, the largest mean first.
 
-        A model without a mean by the first method has the place of its
-        observed mean. Models without any mean are last.
+        Models are sorted by their mean by the first method, or by their
+        observed mean if they lack it. Models without any mean come last.
         """
         means = self.observed
         if self.methods:
@@ -178,21 +197,28 @@ class Overall:
         return np.argsort(-means, kind='stable').tolist()
 
     def differences(self) -> NDArray[np.float64]:
-        """Return predicted minus observed means, `(M, P)`; NaN if missing."""
+        """Return predicted minus observed means, `(M, P)`.
+
+        A difference is NaN if one of the two means is missing.
+        """
         return self.values - self.observed[:, None]
 
     def mean_differences(self) -> list[float]:
-        """Return mean absolute differences on held-out models by method."""
+        """Return the mean absolute error of each method's means.
+
+        It is taken over models that are not training models of the method.
+        """
         errors = []
         for p, predicted in enumerate(self.values.T):
             errors.append(metrics.mae(self._held_out(p), predicted))
         return errors
 
     def agreement(self, method: str, least: int = 5) -> tuple[float, int]:
-        """Return Spearman's rank correlation and the number of its models.
+        """Return Spearman's rank correlation, and the number of models.
 
-        These are held-out models with both means; the correlation is NaN with
-        fewer than `least`.
+        The correlation is between observed means and the method's means, over
+        the held-out models that have both. It is NaN if they are fewer than
+        `least`.
         """
         p = self.methods.index(method)
         observed, predicted = self._held_out(p), self.values[:, p]
@@ -202,15 +228,18 @@ class Overall:
         return metrics.spearman(observed, predicted), n_models
 
     def _held_out(self, p: int) -> NDArray[np.float64]:
-        """Observed means, NaN for training models of method p."""
+        """Return observed means, `(M,)`; NaN for training models of method p.
+
+        `p` is the index of the method.
+        """
         return np.where(self.in_sample[:, p], np.nan, self.observed)
 
 
 class Order(NamedTuple):
-    """Ranks of M models or runs, 1 for the best.
+    """Ranges of ranks of M models or runs; rank 1 is the best.
 
-    Ranks from `first` to `last` are possible, and `best` is the probability to
-    be the best one. `(M,)` each.
+    `first` and `last` are the best and the worst rank in the range of likely
+    ranks. `best` is the probability of rank 1. Each array is `(M,)`.
     """
     first: NDArray[np.float64]
     last: NDArray[np.float64]
@@ -218,16 +247,17 @@ class Order(NamedTuple):
 
 
 def order_of(draws: NDArray, level: float) -> Order:
-    """Return the order by draws `(n, M)` of accuracies or of their means.
+    """Return the ranges of ranks of M models, from n draws, `(n, M)`.
 
-    Ranges of ranks hold the rank with the probability `level`. All is NaN for
-    a single model, which has no rank.
+    A draw has one accuracy, or one mean accuracy, for each model. Ranges of
+    ranks hold the rank with the probability `level`. For a single model, which
+    has no rank, all values are NaN.
     """
     n_models = draws.shape[1]
     if n_models < 2:
         return Order(*np.full((3, n_models), np.nan))
     best_first = np.argsort(-draws, axis=1)
-    # Sorting the models of this order finds the place of each in it.
+    # Sorting the indices in this order gives the position of each model.
     drawn_ranks = 1 + np.argsort(best_first, axis=1)
     tail = (1 - level) / 2
     first, last = np.quantile(
@@ -237,13 +267,14 @@ def order_of(draws: NDArray, level: float) -> Order:
 
 
 def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
-    """Mask of the benchmarks that means are over, `(B,)`.
+    """Return the mask of the benchmarks that means are taken over, `(B,)`.
 
-    A benchmark counts if the first method predicts it, or all do if it
-    predicts none. Of these, candidates are the benchmarks that at least
-    `least` models ran, for each such number. The candidate with the largest
-    (models that ran all of it) x (benchmarks) wins; of equal ones, that of
-    most benchmarks.
+    The benchmarks to choose from are those that the first method predicts, or
+    all benchmarks if it predicts none. For each number `least`, one candidate
+    is the set of all these benchmarks that at least `least` models ran. The
+    candidate with the largest (number of models that ran all of its
+    benchmarks) x (number of its benchmarks) is chosen. If several have the
+    same product, the candidate with most benchmarks is chosen.
     """
     is_predicted = ~np.isnan(predictions.values[:, :, 0]).all(axis=0)
     if not is_predicted.any():
@@ -251,7 +282,8 @@ def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
     was_run = ~np.isnan(predictions.observed)
     if not was_run.any():
         return is_predicted
-    # Without a run of any predicted benchmark, all that were run count.
+    # If no model ran a predicted benchmark, all benchmarks that were run are
+    # chosen from.
     if was_run[:, is_predicted].any():
         was_run &= is_predicted
     n_models = was_run.sum(axis=0)
@@ -266,16 +298,18 @@ def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
 
 
 def _means(accuracies: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Means over the second axis; NaN over none."""
-    # Sums of the same accuracies in another order differ in the last digit.
+    """Return means over the second axis; NaN if it has the length 0."""
+    # Rounded, as sums of the same accuracies in another order differ in the
+    # last digit.
     n = accuracies.shape[1] or np.nan
     return np.asarray(accuracies.sum(axis=1) / n).round(12)
 
 
 def ranks(values: ArrayLike) -> NDArray[np.float64]:
-    """Return ranks of columns, 1 for the largest; NaN stays NaN.
+    """Return the ranks of values within each column, 1 for the largest.
 
-    Equal values share the better rank.
+    NaN stays NaN. Equal values share the best rank of the group. A
+    one-dimensional array counts as one column.
     """
     columns = np.asarray(values, np.float64)
     return np.apply_along_axis(metrics.best_ranks, 0, columns)

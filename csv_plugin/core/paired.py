@@ -13,11 +13,12 @@ from csv_plugin.core.noise import Noise, text_noise
 class PairedAnswers:
     """Answers of models A and B to the same items of a benchmark.
 
-    Accuracies are fractions. `only` sums what each model scores above the
-    other: of right and wrong answers, the number that it alone has right.
-    `p_value` is that of the
-    exact test of McNemar, None for graded answers. `noise`, from the items, is
-    that of the difference of the accuracies.
+    `accuracies` are the accuracies of A and of B as fractions. `only` has two
+    numbers, for A and for B: the sum over items of how much the model's grade
+    exceeds the other model's grade. For right and wrong answers, this is the
+    number of items that only this model answers correctly. `p_value` is the
+    p-value of McNemar's exact test, or None for graded answers. `noise` is the
+    noise of the difference of the accuracies that comes from the items.
     """
     benchmark: str
     n_items: int
@@ -28,16 +29,24 @@ class PairedAnswers:
 
     @classmethod
     def of(cls, benchmark: str, a: ArrayLike, b: ArrayLike) -> 'PairedAnswers':
-        """Pair answers of A and B, 1 for right and 0 for wrong, `(n,)`.
+        """Compare the answers of A and B to the same n items, `(n,)` each.
 
-        Grades between 0 and 1 have no test, and noise from the bootstrap.
+        An answer is 1 if it is right and 0 if it is wrong. It may also be a
+        grade between 0 and 1. Then there is no test, and the noise is
+        estimated by a bootstrap.
+
+        Raises:
+            InputError: An answer is not in 0..1, or there is only one item
+                and its answers are graded.
         """
         pair = np.array([a, b], np.float64)
         is_grade = (0 <= pair) & (pair <= 1)
         if not is_grade.all():
-            raise InputError(f'answers on {benchmark!r}', 'grades in 0..1',
-                             f'{pair[~is_grade][0]:g}',
-                             'Leave unanswered items out.')
+            raise InputError(
+                f'answers on {benchmark!r}', 'grades in 0..1',
+                f'{pair[~is_grade][0]:g}',
+                'Leave out items without an answer, and divide '
+                'grades by the highest possible grade.')
         n_items = pair.shape[1]
         gains = pair[1] - pair[0]
         only_a = float(np.maximum(-gains, 0).sum())
@@ -50,11 +59,11 @@ class PairedAnswers:
         elif n_items == 1:
             raise InputError(f'answers on {benchmark!r}',
                              'grades of two items or more', 'one item',
-                             'Give more answers.')
+                             'Give the answers to more items.')
         else:
             shares = np.full(n_items, 1 / n_items)
             found = text_noise(gains / n_items, shares, [''] * n_items)
-            # Equal grades have no noise to draw from.
+            # The bootstrap finds no noise if all gains are equal.
             least = _wald_error(n_items, 0, 0)
             noise = Noise.even(max(found.error, least), found.freedom)
         accuracies = float(pair[0].mean()), float(pair[1].mean())
@@ -62,23 +71,30 @@ class PairedAnswers:
 
     @property
     def value(self) -> float:
-        """Accuracy of B minus that of A."""
+        """Accuracy of B minus accuracy of A."""
         return self.accuracies[1] - self.accuracies[0]
 
 
 def _mcnemar(only_a: int, only_b: int) -> float:
-    """Probability that equal models differ so much on so many items."""
+    """Return the two-sided p-value of McNemar's exact test.
+
+    `only_a` and `only_b` are the numbers of items that only A and only B
+    answers correctly. The p-value is the probability that two equally good
+    models differ at least as much.
+    """
     from scipy.stats import binomtest
     n = only_a + only_b
     return float(binomtest(only_b, n).pvalue) if n else 1.0
 
 
 def _wald_error(n_items: int, only_a: float, only_b: float) -> float:
-    """Standard error of a paired difference, with half an item more a cell.
+    """Return the standard error of the difference of paired accuracies.
 
-    Agresti and Min, Statistics in Medicine 24(5), 2005.
+    `only_a` and `only_b` are as in `_mcnemar`. Half an item is added to each
+    cell of the table of right and wrong answers of A and B (Agresti and Min,
+    Statistics in Medicine 24(5), 2005).
     """
-    # The table has four cells.
+    # The table has four cells, so two items are added.
     n = n_items + 2
     only_a += 0.5
     only_b += 0.5

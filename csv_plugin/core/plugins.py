@@ -1,36 +1,39 @@
-"""Engines, importers and methods that installed packages declare.
+"""Plug-ins: engines, importers and methods that installed packages declare.
 
-Each is an entry point of one of the groups below. CONTRIBUTING.md shows one
-of each.
+Each plug-in is an entry point in one of the three groups below.
+CONTRIBUTING.md shows an example for each group.
 """
 from typing import Any
 
 from csv_plugin.core.conventions import InputError, check_choice
 
-#: Functions that open a model, `(model: str, options: EngineOptions)`; see
-#: `lm.engines.protocol`.
+#: Group of the functions that open a model. Their arguments are `(model: str,
+#: options: EngineOptions)`; see `lm.engines.protocol`.
 ENGINES = 'csv_plugin.engines'
-#: Readers of losses on items, `(path, tasks, left_out)`; see
-#: `extras.importers.importing`.
+#: Group of the functions that read losses on benchmark items. Their arguments
+#: are `(path, tasks, left_out)`; see `extras.importers.importing`.
 IMPORTERS = 'csv_plugin.importers'
-#: Fits, `(features, accuracies, families, units)`; see `core.fitting`.
+#: Group of the functions that fit a predictor. Their arguments are `(features,
+#: accuracies, families, units)`; see `core.fitting`.
 METHODS = 'csv_plugin.methods'
 
 
 def plugin_names(group: str) -> tuple[str, ...]:
-    """Return the names in a group, those of this package first.
+    """Return the names of a group's plug-ins, first those of `csv_plugin`.
 
     Raises:
-        InputError: There is none, or two packages declare the same name.
+        InputError: `csv_plugin` has no plug-in in this group, or two packages
+            declare the same name.
     """
     return tuple(_declared(group))
 
 
 def load_plugin(group: str, name: str) -> Any:
-    """Return the function that is declared under a name.
+    """Return the function that a package declares under this name.
 
     Raises:
-        InputError: There is none, or as in `plugin_names`.
+        InputError: No package declares the name in this group, or as in
+            `plugin_names`.
     """
     declared = _declared(group)
     check_choice(group, name, declared)
@@ -38,12 +41,13 @@ def load_plugin(group: str, name: str) -> Any:
 
 
 def _declared(group: str) -> dict[str, Any]:
-    """Entry points of a group by name, those of this package first.
+    """Return the entry points of a group by name.
 
-    A package that is installed twice declares the same ones twice, which is
-    no error.
+    The entry points of `csv_plugin` come first, then those of other packages.
+    A package that is installed twice declares the same entry points twice;
+    this is no error.
     """
-    # Not at the top: most calls need no plug-in.
+    # Not at the top of the file, as most commands need no plug-in.
     from importlib.metadata import entry_points
     own: dict[str, Any] = {}
     others: dict[str, Any] = {}
@@ -52,11 +56,11 @@ def _declared(group: str) -> dict[str, Any]:
         known = own.get(point.name) or others.get(point.name)
         if known and known.value != point.value:
             raise InputError(
-                group, 'one plug-in of each name',
-                f'{point.name!r} as {known.value} and as {point.value}',
-                'Uninstall one of the two packages.')
+                group, 'a different name for each plug-in',
+                f'the name {point.name!r} for {known.value} and for '
+                f'{point.value}', 'Uninstall one of the two packages.')
         found[point.name] = point
     if not own:
-        raise InputError(group, 'the plug-ins of this package', 'none',
-                         'Install it again: pip install .')
+        raise InputError(group, 'the plug-ins of csv_plugin', 'none',
+                         'Install csv_plugin again: pip install .')
     return own | others

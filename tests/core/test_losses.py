@@ -108,7 +108,7 @@ def test_models_with_other_texts_are_refused():
     other = TokenLosses('zh', [1.0], TokenSpans([0], [4], 4), 1)
     for losses, message in (({
             'y': [good[0], other]
-    }, "'y', text 'zh': .*of 3 bytes, found one of 4"), ({
+    }, "'y', text 'zh': .*of 3 bytes, found a text of 4"), ({
             'x': [*good, good[0]]
     }, "losses of 'x': .* 'en' twice"), ({}, 'at least one model')):
         with pytest.raises(InputError, match=message):

@@ -98,8 +98,9 @@ def test_models_of_different_versions(package):
     assert notes(old, {**old, 'torch': '3'}, {}) == []
     assert notes(old, {package: 'unknown'}) == []
     [line] = notes(old, new, new)
-    assert (f'{package} 4.57.6 (a); {package} 5.24.0 (b and 1 more). A '
-            'version') in line
+    assert (f'{package} 4.57.6 (a); {package} 5.24.0 (b and 1 more). Two '
+            'versions') in line
+    assert line.endswith(f'the same version of {package}.')
     # Beside the note about number formats.
     half = dataclasses.replace(INFO, dtype='float16', versions=new)
     assert len(

@@ -95,7 +95,7 @@ def test_a_loss_table_must_be_on_the_tokens_of_the_training(world):
         losses=np.hstack([table.losses] * 2),
         token_offsets=2 * table.token_offsets)
     for other in (wide, replace(table, token_offsets=[0, 2, 6, 9, 12, 15])):
-        with pytest.raises(InputError, match='the 15 tokens of the training'):
+        with pytest.raises(InputError, match='the 15 tokens that the'):
             able.predict(other)
 
 
