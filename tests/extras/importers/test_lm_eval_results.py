@@ -425,6 +425,6 @@ def test_patterns_of_tasks(tmp_path):
     with pytest.raises(InputError, match="the metric 'f1', found acc,none"):
         read_lm_eval_accuracies([tmp_path / 'a'], ['arc_e*'], {'arc_e*': 'f1'},
                                 {'arc_easy': .25})
-    with pytest.raises(InputError, match="'sci.' of a model or more"):
+    with pytest.raises(InputError, match="'sci.' of at least one model"):
         read_lm_eval_accuracies([tmp_path / 'a'], ['sci*'], None,
                                 {'sci*': .25})
