@@ -257,10 +257,10 @@ def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
                          'Check the path.')
     files = [root] if root.is_file() else sorted(root.rglob('*.json'))
     if not files:
-        raise InputError(path, 'results of lm-evaluation-harness, *.json',
-                         'none',
-                         'Give the path that was given to --output_path of '
-                         'the harness.')
+        raise InputError(
+            path, 'results of lm-evaluation-harness, *.json', 'none',
+            'Give the path that was given to --output_path of '
+            'the harness.')
     names = [os.path.relpath(file, root) for file in files]
     runs = usable(lambda name: _read_run(root, root / name), names, 'file',
                   left_out)

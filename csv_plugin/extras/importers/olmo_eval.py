@@ -153,7 +153,7 @@ def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
     return TextLoss(name, text, nats, 0, answer.where, measured)
 
 
-_REMEDY = 'Fetch an intact copy of the requests.'
+_REQUESTS_REMEDY = 'Fetch an intact copy of the requests.'
 _NAMES = 'requests.jsonl', 'requests.jsonl.gz'
 _SCORED = 'loglikelihood', 'generate_until_and_loglikelihood'
 
@@ -190,7 +190,7 @@ def read_requests(path: FilePath, tasks: Sequence[str] = ()) -> TextSet:
 def _texts(task: str, file: Path) -> list[Text | str]:
     documents: dict[tuple[int, int], list[JsonPart]] = {}
     uses = Counter[tuple[int, int]]()
-    for row in read_json_rows(file, _REMEDY):
+    for row in read_json_rows(file, _REQUESTS_REMEDY):
         doc_id = row.get('doc_id', int)
         # The numbers `doc_id` may begin again in each split of a task.
         answer = doc_id, row.get('idx', int)

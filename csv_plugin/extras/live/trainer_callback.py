@@ -73,9 +73,10 @@ class PredictionCallback(PublicNames, TrainerCallback):
         known: Optional[FilePath] = None,
     ) -> None:
         if every < 1:
-            raise InputError('every', '1 step or more', str(every),
-                             'Give the number of steps between two '
-                             'readings.')
+            raise InputError(
+                'every', '1 step or more', str(every),
+                'Give the number of steps between two '
+                'readings.')
         self.every = every
         self.tokenizer = tokenizer
         self._make = partial(
@@ -161,10 +162,11 @@ class PredictionCallback(PublicNames, TrainerCallback):
             self._live = self._make(budget=state.max_steps)
         tokenizer = self.tokenizer or kwargs.get('processing_class')
         if tokenizer is None:
-            raise InputError('PredictionCallback', 'a tokenizer',
-                             'none, and a trainer without a processing_class',
-                             'Give tokenizer= to PredictionCallback, or '
-                             'processing_class= to the trainer.')
+            raise InputError(
+                'PredictionCallback', 'a tokenizer',
+                'none, and a trainer without a processing_class',
+                'Give tokenizer= to PredictionCallback, or '
+                'processing_class= to the trainer.')
         return self._live, tokenizer
 
     @contextmanager
