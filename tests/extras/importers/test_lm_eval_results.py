@@ -137,7 +137,7 @@ def test_of_two_runs_of_some_items_the_longer_counts(tmp_path):
         write_results(
             tmp_path, '0.4.9', {'piqa': accuracy}, date, limit=limit,
             items=1838)  # yapf: disable
-    with pytest.warns(UserWarning, match='the newest run counts; name'):
+    with pytest.warns(UserWarning, match='the newest run counts; to use'):
         table = read(tmp_path)
     assert table.values.tolist() == [[.5]] and table.n_items.tolist() == [100]
 
