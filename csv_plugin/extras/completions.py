@@ -42,7 +42,7 @@ RETRIES = 6
 
 #: Error messages have this text in place of an answer if a key is set, since
 #: the answer could contain the key.
-_HIDDEN = 'one that is not shown, as a key is set'
+_HIDDEN = 'an answer that is not shown, because a key is set'
 _T = TypeVar('_T')
 
 
@@ -166,7 +166,7 @@ class CompletionsEngine(RowEngine):
             sleep(2**(tries - 2) if tries > 1 else 0)
             try:
                 status, content = self._send_once(method, path, body)
-            except OSError as error:  # errors of requests are of this class
+            except OSError as error:  # requests raises subclasses of it
                 if tries < RETRIES:
                     continue
                 found = type(error).__name__ if self._key else str(error)[:200]
@@ -212,12 +212,12 @@ class CompletionsEngine(RowEngine):
             raise InputError(
                 self._url + path,
                 f'an answer that begins in {PATIENCE[0]} s and ends in '
-                f'{PATIENCE[1]} s', 'one that takes longer',
+                f'{PATIENCE[1]} s', 'a slower answer',
                 'Check the address and the load of the server.') from None
         if len(content) > LARGEST:
             raise InputError(self._url + path,
                              f'an answer of at most {LARGEST:,} bytes',
-                             'a larger one',
+                             'a larger answer',
                              'Check the address of the server.')
         return response.status_code, content
 

@@ -29,9 +29,9 @@ from csv_plugin.io.json_files import JsonPart, inside, read_json_part
 #: Versions of the format that are read. The fields that are used here are
 #: the same in all of them.
 VERSIONS = '0.1', '0.2', '0.3'
-#: Names of metrics that are accuracies, in lower case and with spaces for
-#: underscores. Examples before this change are 'acc_norm', 'Accuracy on GPQA',
-#: 'quasi_exact_match', 'COT correct' and 'acc (filter: flexible)'.
+#: Matches names of metrics that are accuracies, in lower case and with spaces
+#: for underscores: 'acc norm', 'accuracy on gpqa', 'quasi exact match', 'cot
+#: correct', 'acc (filter: flexible)' and the like.
 _ACCURACY = re.compile(
     r'((?:[\w-]+ ){0,3}?)(acc(?: norm)?|accuracy|em|exact match|pass@1|'
     r'success rate|cot correct|'

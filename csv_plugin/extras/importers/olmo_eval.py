@@ -114,7 +114,8 @@ def _measured(task: str, file: Path) -> tuple[Optional[Measured], Any]:
 def _is_scored(row: JsonPart, answers: Sequence[JsonPart]) -> bool:
     """Return whether the answers were scored by their log-likelihoods.
 
-    The names of the scorers tell this; otherwise the answers were generated.
+    If not, the answers were generated. All answers must have log-likelihoods,
+    and the names of the scorers tell how they were used.
     """
     for answer in answers:
         if 'sum_logits' not in answer.fields:
@@ -148,7 +149,7 @@ def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
     # With some providers, num_tokens_all includes the tokens of the prompt.
     n_tokens = answer.get('num_tokens', int)
     if not 0 < n_tokens <= answer.get('num_tokens_all', int):
-        raise answer.error('num_tokens', 'from 1 to all')
+        raise answer.error('num_tokens', 'a number from 1 to num_tokens_all')
     nats = 0.0 - answer.number('sum_logits')
     return TextLoss(name, text, nats, 0, answer.where, measured)
 

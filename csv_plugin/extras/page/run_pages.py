@@ -26,8 +26,8 @@ from csv_plugin.report.run_leaderboards import run_leaderboard
 _CAPABILITY = (
     'Accuracy against capability',
     'Each model at the exponent that its losses predict and at its observed '
-    'accuracy. The line is the curve of Eq. 2: full over the exponents of the '
-    'training models, which need not be models of this run, and dashed '
+    'accuracy. The line is the curve of Eq. 2: solid over the exponents of '
+    'the training models, which need not be models of this run, and dashed '
     'beyond.')
 _METHODS = ('Predicted against observed',
             'Held-out models. On the diagonal a prediction is right; '

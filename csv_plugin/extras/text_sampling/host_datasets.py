@@ -79,7 +79,7 @@ def read_config(dataset: str) -> dict[str, Any]:
         if by_abbr.setdefault(abbr, entry) != entry:
             raise InputError(
                 f'dataset {dataset!r}', 'one dataset of each abbr',
-                f'two different {abbr!r} in {path}',
+                f'two different datasets {abbr!r} in {path}',
                 'Put the list that you want into a file of its own.')
     names = [str(entry.get('name', abbr)) for abbr, entry in by_abbr.items()]
     unique = len(set(names)) == len(names)
