@@ -1,1 +1,1 @@
-"""Code that the main job never imports: loaded when a user asks for it."""
+"""Optional features, whose code is loaded only when a user asks for it."""

@@ -1,4 +1,4 @@
-"""The server of vLLM as an engine."""
+"""An engine that gets its scores from a vLLM server."""
 import math
 import os
 from collections.abc import Callable
@@ -20,47 +20,52 @@ from csv_plugin.io.json_files import parse_json
 from csv_plugin.lm.engines.protocol import EngineFacts, EngineOptions
 from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores
 
-#: Environment variable with the key of the server, if it asks for one.
+#: Environment variable with the API key, for servers that ask for one.
 KEY = 'CSV_PLUGIN_API_KEY'
-#: And with the file of certificates of private authorities, as for requests.
+#: Environment variable with the file of certificates of private certificate
+#: authorities, as the package requests reads it.
 CERTIFICATES = 'REQUESTS_CA_BUNDLE'
-#: Seconds to wait for the connection, and for the next bytes: a prompt in a
-#: queue may get no byte for minutes.
+#: Seconds to wait for the connection, and for the next bytes of an answer. A
+#: prompt that waits in the server's queue may get no byte for minutes.
 TIMEOUT = 10, 600
-#: Seconds until an answer begins, and from there to its end. An answer that
-#: comes byte by byte never meets the limit for the next bytes.
+#: Seconds in which an answer must begin, and from then on end. `TIMEOUT` does
+#: not suffice: an answer that comes byte by byte never exceeds it.
 PATIENCE = 900, 120
-#: Most bytes of an answer, unpacked, so that no answer fills the memory. A
-#: token takes about 100 of them: there is room for a million.
+#: Largest size of an answer, in bytes after decompression, so that no answer
+#: fills the memory. A token takes about 100 bytes, so there is room for a
+#: million tokens.
 LARGEST = 2**27
 _PATH = '/v1/completions'
-#: A request that meets a busy or restarting server is sent again so often:
-#: at once, and after 1, 2, 4, ... seconds.
+#: How many times a request that meets a busy or restarting server is sent
+#: again: the first time at once, then after 1, 2, 4, ... seconds.
 RETRIES = 6
 
-#: In place of an answer, of which any part may contain the key.
-_HIDDEN = 'one that is not shown, as a key is set'
+#: Error messages have this text in place of an answer if a key is set, since
+#: the answer could contain the key.
+_HIDDEN = 'an answer that is not shown, because a key is set'
 _T = TypeVar('_T')
 
 
 class CompletionsEngine(RowEngine):
-    """A model behind the server of vLLM.
+    """Scores rows of token ids with a model that a vLLM server runs.
 
-    Rows are sent as ids, never as text. The key is read from the environment
-    variable `CSV_PLUGIN_API_KEY` and is sent to this server alone.
+    Rows are sent as token ids, never as text. The API key is read from the
+    environment variable `CSV_PLUGIN_API_KEY` and is sent to this server only.
 
     Args:
-        url (str): The server, such as 'http://localhost:8000'.
-        model (str): The model's name there.
-        context (Optional[int]): Most inputs of a window; by default from the
-            server's longest row.
-        dtype (str): Number format of the weights, which servers do not
-            report.
-        concurrency (int): Most requests at a time.
+        url (str): Address of the server, such as 'http://localhost:8000'.
+        model (str): Name of the model on the server.
+        context (Optional[int]): Largest number of input tokens of a window;
+            by default derived from the `max_model_len` that the server
+            reports.
+        dtype (str): Number format of the weights, since servers do not
+            report it.
+        concurrency (int): Largest number of simultaneous requests.
 
     Raises:
-        InputError: The address is not one, or the server cannot be reached,
-            does not have the model, or does not report its longest row.
+        InputError: The address is not valid, or the server cannot be
+            reached, does not have the model, or does not report
+            `max_model_len` where it is needed.
     """
 
     def __init__(self,
@@ -82,8 +87,8 @@ class CompletionsEngine(RowEngine):
                 raise InputError(f'model {model!r} at {self._url}',
                                  'max_model_len in the answer of the server',
                                  self._shown(longest), 'Give the context.')
-            # One place is for the token that the server generates, and one
-            # for the id of a window that is only a target.
+            # One position is for the token that the server generates, and
+            # one for the last id of a window, which is only a target.
             context = longest - 2
         self._facts = EngineFacts(
             engine='vllm server',
@@ -140,7 +145,11 @@ class CompletionsEngine(RowEngine):
         return cards[self._model]
 
     def _version(self) -> str:
-        """The version for dumps, unless the key is in it."""
+        """Return the server's version, or 'unknown'.
+
+        A version that contains the API key is not returned, because dumps
+        store it.
+        """
         try:
             version = str(self._ask('GET', '/version')['version'])
         except (KeyError, TypeError, InputError):
@@ -148,20 +157,23 @@ class CompletionsEngine(RowEngine):
         return 'unknown' if self._key and self._key in version else version
 
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
-        """Return the content of the answer; repeat requests that fail."""
+        """Send a request and return the JSON of the answer.
+
+        Requests that meet a busy or restarting server are repeated.
+        """
         where = self._url + path
         for tries in range(RETRIES + 1):
             sleep(2**(tries - 2) if tries > 1 else 0)
             try:
                 status, content = self._send_once(method, path, body)
-            except OSError as error:  # errors of requests are of this class
+            except OSError as error:  # requests raises subclasses of it
                 if tries < RETRIES:
                     continue
                 found = type(error).__name__ if self._key else str(error)[:200]
                 raise InputError(
                     where, 'an answer', f'the error {found!r}',
                     'Start the server and check its address.') from None
-            # Busy and restarting servers.
+            # Status codes of busy and restarting servers.
             busy = 429, 500, 502, 503, 504
             if status not in busy:
                 break
@@ -180,9 +192,13 @@ class CompletionsEngine(RowEngine):
 
     def _send_once(self, method: str, path: str,
                    body: Any) -> tuple[int, bytes]:
-        """Status and content, which have limits of time and size."""
+        """Send a request, and return the status code and the body.
+
+        An `InputError` if the answer takes too long or is too large.
+        """
         try:
-            # A body is read here alone, so that none is read without limits.
+            # With stream=True, only `_content` reads the body, which limits
+            # its size.
             response = _within(
                 PATIENCE[0], lambda: self._session.request(
                     method,
@@ -196,25 +212,30 @@ class CompletionsEngine(RowEngine):
             raise InputError(
                 self._url + path,
                 f'an answer that begins in {PATIENCE[0]} s and ends in '
-                f'{PATIENCE[1]} s', 'one that takes longer',
+                f'{PATIENCE[1]} s', 'a slower answer',
                 'Check the address and the load of the server.') from None
         if len(content) > LARGEST:
             raise InputError(self._url + path,
                              f'an answer of at most {LARGEST:,} bytes',
-                             'a larger one',
+                             'a larger answer',
                              'Check the address of the server.')
         return response.status_code, content
 
     def _shown(self, answer: Any) -> str:
-        """A part of an answer for an error; it may contain the key."""
+        """Return the beginning of an answer for an error message.
+
+        If a key is set, the answer is not shown, as it could contain the key.
+        """
         return repr(answer)[:200] if self._key is None else _HIDDEN
 
 
 def _pairs(answer: Any) -> list[tuple[int, float]]:
-    """Each id of the prompt but the first, with its log-probability."""
-    # Each entry has one key, the id: further ids were not asked for.
+    """Return each id of the prompt except the first, and its log-probability.
+    """
+    # Each entry has one key, the id of the prompt, because the request asks
+    # for no alternatives (`prompt_logprobs` is 0).
     _, *entries = answer['choices'][0]['prompt_logprobs']
-    # JSON has no infinity: the server writes a number that is none.
+    # JSON has no infinity: the server writes this number for minus infinity.
     infinite = -9999.0
     pairs = []
     for entry in entries:
@@ -227,10 +248,11 @@ def _pairs(answer: Any) -> list[tuple[int, float]]:
 
 
 def _within(seconds: float, function: Callable[[], _T]) -> _T:
-    """The result of a function, or a `TooLong`.
+    """Return the result of a function, or raise `TooLong` after `seconds`.
 
-    A read has no limit in all: each byte that comes extends it. So it has a
-    thread, which is left behind after the limit.
+    The package requests cannot limit the total time of a read: each byte that
+    comes extends the wait. So the function runs in a thread of its own, which
+    is abandoned after the limit.
     """
     future: Future[_T] = Future()
 
@@ -245,7 +267,7 @@ def _within(seconds: float, function: Callable[[], _T]) -> _T:
 
 
 def _content(response: requests.Response) -> bytes:
-    """The unpacked body, up to a bit more than `LARGEST`."""
+    """Return the decompressed body, cut soon after `LARGEST` bytes."""
     content = bytearray()
     with response:
         for piece in response.iter_content(2**16):
@@ -256,7 +278,12 @@ def _content(response: requests.Response) -> bytes:
 
 
 def _check_address(url: str, key: Optional[str]) -> None:
-    """Refuse addresses that are none, contain a secret, or are open."""
+    """Raise an `InputError` for an address that must not be used.
+
+    These are invalid addresses, addresses that contain a user name, a
+    password, a query or a fragment, and, if a key is set, unencrypted
+    addresses of other machines.
+    """
     where = 'address of the server'
     try:
         parts = parse_url(url)
@@ -283,7 +310,7 @@ def _is_here(host: str) -> bool:
 
 
 def _key() -> Optional[str]:
-    """The user's key, which no error may show."""
+    """Return the user's API key, which no error message may show."""
     key = os.environ.get(KEY, '').strip()
     if not key:
         return None
@@ -295,7 +322,8 @@ def _key() -> Optional[str]:
 
 def _session(concurrency: int, key: Optional[str]) -> requests.Session:
     session = requests.Session()
-    # Keys of other hosts and proxies that the machine is set up for.
+    # Ignore the proxies and the .netrc credentials that the machine is set up
+    # with.
     session.trust_env = False
     session.verify = os.environ.get(CERTIFICATES) or True
     if key is not None:
@@ -306,7 +334,7 @@ def _session(concurrency: int, key: Optional[str]) -> requests.Session:
 
 
 def open_server(model: str, options: EngineOptions) -> CompletionsEngine:
-    """Connect to a server, which calls the model by this name."""
+    """Connect to the server at `options.url`, which serves `model`."""
     assert options.url is not None
     return CompletionsEngine(
         options.url,

@@ -1,4 +1,4 @@
-"""Salience weights laid over the text that they belong to."""
+"""Heat maps: texts whose tokens are coloured by their salience weight."""
 import html
 import math
 from collections.abc import Callable
@@ -16,17 +16,20 @@ from csv_plugin.core.texts import Text, TextSet
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch of a text and its salience weight, NaN if none was counted."""
+    """A piece of a text and its salience weight.
+
+    The weight is NaN if the predictor counts no token of the piece.
+    """
     text: str
     weight: float
 
 
 @dataclass(frozen=True, eq=False)
 class HeatMap:
-    """One text in pieces; joined, they are the text.
+    """One text cut into pieces, which joined give the text again.
 
-    Notebooks show it in colours: blue for weights above 0, orange for those
-    below, stronger for larger ones.
+    Notebooks show the pieces in colours: blue for weights above 0, orange for
+    weights below 0, and stronger colours for larger weights.
     """
     text: Text
     pieces: list[Piece]
@@ -35,23 +38,25 @@ class HeatMap:
         weights = [piece.weight for piece in self.pieces]
         full = full_weight(np.array(weights))
         words = ''.join(_coloured(piece, full) for piece in self.pieces)
-        # Jupyter reads no formulas in these classes.
+        # In elements of these classes, Jupyter leaves dollar signs as they
+        # are and typesets no formulas.
         return ('<div class="tex2jax_ignore mathjax_ignore">'
                 f'<p>{html.escape(visible(self.text.text_id))}</p>'
                 f'<p style="white-space: pre-wrap">{words}</p></div>')
 
 
 def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
-    """Cut a text where its tokens meet.
+    """Cut a text into pieces at the boundaries of its tokens.
 
-    Tokens that meet inside a character stay together, with the mean weight, by
-    bytes, of those that were counted. Bytes that no token covers form a piece
-    without a weight. Weights are one per token, NaN if it was not counted.
+    `weights` has one weight per token, NaN for tokens that are not counted.
+    Tokens with a boundary inside a character form one piece. Its weight is
+    the mean over the bytes of its counted tokens. Bytes that no token covers
+    form a piece without a weight.
     """
     data = utf8_bytes(text.text)
     edges = np.concatenate([spans.starts, spans.ends, [0, len(data)]])
     cuts = np.intersect1d(edges, char_bounds(text.text))
-    # That of the token which each byte belongs to, NaN in gaps.
+    # The weight of the token that each byte belongs to, NaN in gaps.
     by_byte = np.full(spans.n_bytes, np.nan)
     for start, end, weight in zip(spans.starts, spans.ends, weights):
         by_byte[start:end] = weight
@@ -66,11 +71,12 @@ def strongest_maps(predictor: Predictor,
                    benchmark: str,
                    texts: TextSet,
                    limit: int = 3) -> list[HeatMap]:
-    """Return heat maps of the texts whose weights vary most, those first.
+    """Return heat maps of the texts whose weights vary most.
 
-    `texts` are those of the training, of which up to `limit` are taken. An
-    `InputError` if the predictor was not made from tokens or was made from
-    other texts, or there is no such benchmark.
+    The text with the largest standard deviation of its weights comes first.
+    `texts` are the texts that the predictor was fitted on; up to `limit` of
+    them are returned. An `InputError` if the predictor was not fitted to
+    token losses, was fitted on other texts, or has no such benchmark.
     """
     weights = predictor.token_weights(benchmark)
     targets = predictor.targets
@@ -78,11 +84,11 @@ def strongest_maps(predictor: Predictor,
         raise InputError(
             'texts', 'the validation set of the predictor, '
             f'{predictor.columns.fingerprint}', texts.fingerprint,
-            'Give the file that the predictor was trained on.')
+            'Give the file of texts that the predictor was trained on.')
     first_tokens = np.cumsum(targets.spans.n_tokens)[:-1]
     by_text = np.split(weights, first_tokens)
     rows = list(zip(texts, targets.spans, by_text))
-    # Stable: equal texts keep their order.
+    # The sort is stable: texts whose weights vary equally keep their order.
     rows.sort(key=lambda row: -_counted(row[2], np.std, 0.0))
     maps = []
     for text, spans, of_text in rows[:limit]:
@@ -91,9 +97,10 @@ def strongest_maps(predictor: Predictor,
 
 
 def full_weight(weights: NDArray) -> float:
-    """Return the 99th percentile of sizes above 0, or 1 if there are none.
+    """Return the absolute weight from which on the colour is full.
 
-    A weight of this size is shown in full colour.
+    It is the 99th percentile of the absolute weights above 0, or 1 if there
+    are none.
     """
     sizes = np.abs(weights[np.isfinite(weights)])
     sizes = sizes[sizes > 0]
@@ -101,7 +108,7 @@ def full_weight(weights: NDArray) -> float:
 
 
 def _coloured(piece: Piece, full: float) -> str:
-    """Return a piece as HTML, in full colour from the weight `full` on."""
+    """Return a piece as HTML, in full colour if `|weight| >= full`."""
     words = html.escape(visible(piece.text))
     if math.isnan(piece.weight):
         return words
@@ -113,6 +120,9 @@ def _coloured(piece: Piece, full: float) -> str:
 
 def _counted(weights: NDArray, measure: Callable[[NDArray], float],
              otherwise: float) -> float:
-    """A measure of the weights that were counted, if there are any."""
+    """Return `measure` of the weights that are not NaN.
+
+    If all are NaN, return `otherwise`.
+    """
     counted = weights[~np.isnan(weights)]
     return float(measure(counted)) if counted.size else otherwise

@@ -1,4 +1,4 @@
-"""The files of a training: a predictor, tables and pictures."""
+"""Writes the files of a training: a predictor, tables and pictures."""
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Optional
@@ -31,9 +31,11 @@ def write_training(out: Path,
                    steps: Optional[TrainingSteps] = None) -> str:
     """Write a predictor, its tables and pictures (docs/formats.md).
 
-    The first of `predictors` is the one that was trained; the baseline
-    follows. `remarks` are notes of the report on all benchmarks, `steps` those
-    of Algorithm 2. Returns the `summary` of the study, which takes `wide`.
+    The first of `predictors` is the trained predictor, the second the
+    baseline. `command` is the command line that the report shows, `remarks`
+    are notes that the report gives on all benchmarks, and `steps` are the
+    steps of Algorithm 2, if it was the training method. Returns the text of
+    `summary(study, title, wide)`.
     """
     trained = next(iter(predictors.values()))
     losses = trained.loss_table(collection.losses)
@@ -65,18 +67,18 @@ def write_training(out: Path,
 
 
 def _write_steps(path: Path, steps: TrainingSteps) -> None:
-    """Write the mean squared errors of every step, squared fractions."""
+    """Write the mean squared errors of every step, in squared fractions."""
     header = ['benchmark', 'step']
     errors = []
     for split in SPLITS:
         header.append(f'mse_{split}')
         errors.append(steps.mse(split))
-    # Of splits, steps and benchmarks.
+    # The axes are splits, steps and benchmarks.
     by_step = np.array(errors)
     rows = []
     for b, benchmark in enumerate(steps.benchmarks):
         for step in range(len(steps.scores)):
-            # A benchmark that has stopped has no curve.
+            # After a benchmark has stopped, its curve is NaN.
             if not np.isnan(steps.curve.alpha[step, b]):
                 rows.append((benchmark, step, *by_step[:, step, b]))
     write_csv(path, header, rows)

@@ -164,7 +164,7 @@ WRONG = [
     ((200, '<html>Welcome</html>', {}), 'expected JSON in UTF-8'),
     (AWAY, 'found status 302'),
     (FAILING, "found status 500: 'out of memory'"),
-    ((200, *_BOMB), 'at most 100,000 bytes, found a larger one'),
-    ((503, *_BOMB), 'at most 100,000 bytes, found a larger one'),
+    ((200, *_BOMB), 'at most 100,000 bytes, found a larger answer'),
+    ((503, *_BOMB), 'at most 100,000 bytes, found a larger answer'),
     (REFUSING, 'found status 401: .*give the key in CSV_PLUGIN_API_KEY'),
 ]  # yapf: disable

@@ -104,7 +104,7 @@ def test_an_answer_ends_in_time(monkeypatch):
     """Each byte comes in time, but not all of them."""
     monkeypatch.setattr(completions, 'PATIENCE', (9, .2))
     with running(Dripping()) as server:
-        with pytest.raises(InputError, match='ends in 0.2 s, found one that'):
+        with pytest.raises(InputError, match='ends in 0.2 s, found a slower'):
             CompletionsEngine(server.url, 'tiny')
     # A server that does not even answer.
     monkeypatch.setattr(completions, 'PATIENCE', (.2, 9))
@@ -117,7 +117,7 @@ def test_an_answer_ends_in_time(monkeypatch):
     monkeypatch.setattr(completions, 'TIMEOUT', (.2, .2))
     with running(Server()) as server:
         server.models = lambda: time.sleep(.5) or {}
-        with pytest.raises(InputError, match='found one that takes longer'):
+        with pytest.raises(InputError, match='found a slower answer'):
             CompletionsEngine(server.url, 'tiny')
 
 
@@ -131,7 +131,7 @@ def test_no_answer_is_quoted_where_a_key_is_set(monkeypatch, status, body):
     monkeypatch.setattr(completions.CompletionsEngine, '_send_once', lambda *_:
                         (status, body.encode()))
     monkeypatch.setenv(KEY, 'sk-secret')
-    with pytest.raises(InputError, match='as a key is set') as caught:
+    with pytest.raises(InputError, match='because a key is set') as caught:
         CompletionsEngine('http://localhost', 'tiny')
     assert 'sk-secret' not in ''.join(format_exception(caught.value))
 

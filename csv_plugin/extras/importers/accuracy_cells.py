@@ -1,4 +1,4 @@
-"""Accuracies that were read one by one, as a table."""
+"""Joins accuracies that were read one by one to a table."""
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ from csv_plugin.core.measured import N_ITEMS, PART, Measured
 from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.io.known_benchmarks import benchmark_infos, known_benchmarks
 
-#: An accuracy and what is stated about it.
+#: An accuracy, a fraction, and the record of how it was measured.
 Cell = tuple[float, Measured]
 
 
@@ -22,13 +22,17 @@ def accuracy_table(where: str, models: Optional[Sequence[str]],
                    chance: Optional[Mapping[str, float]],
                    check: Callable[[Sequence[Measured]],
                                    None], left_out: LeftOut) -> AccuracyTable:
-    """Return cells as a table, in the order of the patterns.
+    """Join cells to a table of accuracies.
 
-    Its rows are `models`, by default those with a cell, sorted. Benchmarks
-    without a chance level are left out, unless `patterns` name them in full or
-    none has one. The number of items is the least that is stated, else the
-    known one. `check` is called with all records. Warns of what is left out;
-    an `InputError` if there is no cell.
+    The rows are `models`, by default all models with a cell, sorted. The
+    columns are the benchmarks that match one of `patterns`, in the order of
+    the patterns. Benchmarks without a known chance level are left out, unless
+    `patterns` contains their full name or no benchmark has a known level.
+
+    The number of items of a benchmark is the smallest that a record states,
+    else the one in `io.known_benchmarks`. `check` is called with the records
+    of all cells. `where` names the source in errors. A warning lists what is
+    left out. An `InputError` if there is no cell.
     """
     found: dict[str, dict[str, Cell]] = {}
     for cell in cells:
@@ -71,9 +75,13 @@ def accuracy_table(where: str, models: Optional[Sequence[str]],
 
 def _kept(found: Iterable[str], patterns: Sequence[str], chance: Iterable[str],
           left_out: LeftOut) -> list[str]:
-    """Benchmarks that patterns match, with a chance level if one has it."""
+    """Return the benchmarks among `found` to keep, in the patterns' order.
+
+    Those are the benchmarks that match a pattern and have a known chance
+    level or are named in full. If there are none, all that match are kept.
+    """
     known = {*known_benchmarks(), *chance, *patterns}
-    # Each once, in the order of the patterns.
+    # A dict keeps each name once, in the order of the patterns.
     names: dict[str, None] = {}
     for pattern in patterns or ['*']:
         for name in sorted(found):
@@ -97,8 +105,8 @@ def _n_items(name: str, records: Sequence[Measured], known: int) -> int:
             stated.add(record.facts[N_ITEMS])
     if len(stated) > 1:
         warnings.warn(
-            f'accuracies on {name!r} are of {min(stated)} to {max(stated)} '
-            f'items: all are taken to be of {min(stated)}.',
+            f'accuracies on {name!r} were measured on {min(stated)} to '
+            f'{max(stated)} items: {min(stated)} is taken for all.',
             stacklevel=4)
     if not stated and 'some' in parts:
         return 0

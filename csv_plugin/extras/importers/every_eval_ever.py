@@ -1,8 +1,8 @@
-"""Accuracies from records of Every Eval Ever.
+"""Reads accuracies from records of Every Eval Ever.
 
 Every Eval Ever (github.com/evaleval/every_eval_ever, MIT licence) is a JSON
-format for scores of any evaluation, one record per model. Its converters of
-other programs fill different fields.
+format for scores of any evaluation, one record per model. Its converters from
+the formats of other programs fill different fields.
 """
 import re
 from collections import Counter
@@ -26,10 +26,12 @@ from csv_plugin.extras.importers.lm_eval_results import arguments, quantization
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.json_files import JsonPart, inside, read_json_part
 
-#: Versions of the format; the fields that are read are the same in all.
+#: Versions of the format that are read. The fields that are used here are
+#: the same in all of them.
 VERSIONS = '0.1', '0.2', '0.3'
-#: Such as 'acc_norm', 'Accuracy on GPQA', 'quasi_exact_match', 'COT correct',
-#: 'acc (filter: flexible)', in lower case with blanks.
+#: Matches names of metrics that are accuracies, in lower case and with spaces
+#: for underscores: 'acc norm', 'accuracy on gpqa', 'quasi exact match', 'cot
+#: correct', 'acc (filter: flexible)' and the like.
 _ACCURACY = re.compile(
     r'((?:[\w-]+ ){0,3}?)(acc(?: norm)?|accuracy|em|exact match|pass@1|'
     r'success rate|cot correct|'
@@ -37,7 +39,7 @@ _ACCURACY = re.compile(
     r'(?: on\b| for\b| chain| \(| -|$)')
 _SAME = {'acc': 'accuracy', 'em': 'exact match'}
 _LARGEST = {'proportion': 1, 'percent': 100, 'percentage': 100}
-_REMEDY = 'Check it by the tool of Every Eval Ever.'
+_REMEDY = 'Check the record with the tool of Every Eval Ever.'
 
 
 def read_every_eval_ever(
@@ -46,24 +48,26 @@ def read_every_eval_ever(
         chance: Optional[Mapping[str, float]] = None) -> AccuracyTable:
     """Read accuracies of models from records of Every Eval Ever.
 
-    What cannot be used is left out, with a warning for each reason. Of
-    several accuracies on an evaluation, the one of most models counts, and of
-    several records of a model the one of most items.
+    What cannot be used is left out, with a warning for each reason. If an
+    evaluation has several metrics that are accuracies, the metric that most
+    models have counts. If a model has several records, the record with the
+    most items counts.
 
     Args:
-        paths (Iterable[FilePath]): Records, or folders with them.
+        paths (Iterable[FilePath]): Files of records, or folders that contain
+            them.
         benchmarks (Sequence[str]): Names or patterns such as 'mmlu*' of the
             evaluations to read, by default all.
-        chance (Optional[Mapping[str, float]]): Chance level of each that
-            is not in `io.known_benchmarks`.
+        chance (Optional[Mapping[str, float]]): Chance level of each
+            evaluation that is not in `io.known_benchmarks`.
 
     Returns:
-        AccuracyTable: Fractions, `(M, B)`; models are sorted, by the id in
-        their record.
+        AccuracyTable: Accuracies as fractions, `(M, B)`, of M models and B
+        evaluations. Models have the id in their record, and are sorted.
 
     Raises:
-        InputError: A name matches no evaluation with an accuracy, or as in
-            `benchmark_infos`.
+        InputError: One of `benchmarks` matches no evaluation with an
+            accuracy, or as in `benchmark_infos`.
     """
     check_list('paths of records', paths)
     check_list('benchmarks', benchmarks)
@@ -93,7 +97,7 @@ def read_every_eval_ever(
 
 
 def _by(owner: str, cells: Iterable[Cell]) -> dict[str, list[Cell]]:
-    """Group cells by a field of their records."""
+    """Group cells by the attribute `owner` of their records."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         _, record = cell
@@ -103,7 +107,11 @@ def _by(owner: str, cells: Iterable[Cell]) -> dict[str, list[Cell]]:
 
 def _column(name: str, scores: Sequence[Cell],
             left_out: LeftOut) -> list[Cell]:
-    """The accuracies of models on an evaluation, all by the same metric."""
+    """Return the accuracies on an evaluation, one for each model.
+
+    All have the same metric. `left_out` takes the accuracies that are not
+    used. An `InputError` if no model has a usable one.
+    """
     metric = _most_used_metric(scores)
     cells = []
     records = []
@@ -113,10 +121,10 @@ def _column(name: str, scores: Sequence[Cell],
             left_out.add('result', f'other models have the {metric}',
                          f'{name} of {model}')
             continue
-        # Without trials on a few of the items.
+        # Records with fewer items are trial runs on a part of them.
         most = max(map(_n_items, same))
         wanted = [cell for cell in same if _n_items(cell) == most]
-        # Each once, in the order of the records.
+        # Dicts keep each value once, in the order of the records.
         accuracies: dict[float, None] = {}
         files: dict[str, None] = {}
         for accuracy, record in wanted:
@@ -133,13 +141,16 @@ def _column(name: str, scores: Sequence[Cell],
         records.append(wanted[0][1])
     check_settings(records, (SHOTS, ))
     if not cells:
-        raise InputError(name, 'one score of a model', 'several',
-                         'Leave out records.')
+        raise InputError(name, 'one score of each model', 'several',
+                         'Leave out all records but one of each model.')
     return cells
 
 
 def _most_used_metric(scores: Sequence[Cell]) -> str:
-    """The metric of most models, the first by its name of several."""
+    """Return the metric that most models have.
+
+    Of several such metrics, it is the first in alphabetical order.
+    """
     uses = Counter[str]()
     for of_model in _by('name', scores).values():
         # A metric counts once for each model that has it.
@@ -156,13 +167,17 @@ def _files(paths: Iterable[FilePath]) -> Iterator[Path]:
     for path in map(Path, paths):
         if not path.is_dir():
             yield path
-        # Models, and so their folders, may be called '*.json'.
+        # A folder may be called '*.json' too, after its model.
         yield from sorted(filter(Path.is_file, path.rglob('*.json')))
 
 
 def _cells(path: Path, wanted: Sequence[str],
            left_out: LeftOut) -> Iterator[Cell]:
-    """The accuracies in a record, on all or some evaluations."""
+    """Yield the accuracies in the record `path`.
+
+    `wanted` are names or patterns of evaluations; if empty, all are read.
+    `left_out` takes the record or the results that cannot be used.
+    """
     try:
         record = read_json_part(path, _REMEDY)
         version = record.get('schema_version', str)
@@ -170,7 +185,7 @@ def _cells(path: Path, wanted: Sequence[str],
             raise InputError(
                 path, 'a record of Every Eval Ever in version '
                 f'{" or ".join(VERSIONS)}', f'version {version!r}'[:80],
-                'Migrate it by the tool of Every Eval Ever.')
+                'Migrate the record with the tool of Every Eval Ever.')
         measured = _weights(path, record.part('model_info'))
         results = record.parts('evaluation_results')
     except InputError as error:
@@ -220,18 +235,22 @@ def _cell(result: JsonPart, measured: Measured) -> Cell:
 
 
 def _metric(evaluation: str, config: JsonPart) -> str:
-    """The accuracy that a result has."""
+    """Return the name of a result's metric, an accuracy.
+
+    An `InputError` if the metric is not an accuracy.
+    """
     fields = config.fields
     names = []
     for field in ('metric_kind', 'metric_id', 'metric_name'):
         if isinstance(fields.get(field), str):
             names.append(fields[field])
     if names:
-        # The first name of a metric must be that of an accuracy.
+        # The first of these fields must name an accuracy.
         found = list(map(_accuracy, names))
         is_accuracy = found[0] != ''
     else:
-        # Such as 'MMLU - EM', with a description of the evaluation.
+        # Without these fields, the description of the evaluation or its name,
+        # such as 'MMLU - EM', may contain the metric.
         names = [
             str(fields.get('evaluation_description')),
             evaluation.rpartition(' - ')[2]
@@ -241,7 +260,7 @@ def _metric(evaluation: str, config: JsonPart) -> str:
     if fields.get('lower_is_better') or not is_accuracy:
         raise InputError(config.where, 'an accuracy',
                          repr(names[0])[:50], 'Choose other evaluations.')
-    # The names after the first one say more.
+    # The later names are more specific than the first one.
     for accuracy in found[1:]:
         if accuracy:
             return accuracy
@@ -249,7 +268,7 @@ def _metric(evaluation: str, config: JsonPart) -> str:
 
 
 def _accuracy(name: str) -> str:
-    """The accuracy that a name or a description is about, or ''."""
+    """Return the accuracy that a name or description states, '' if none."""
     words = name.lower().replace('_', ' ')
     # An id may begin with the name of its leaderboard.
     last_part = words.rpartition('.')[2]

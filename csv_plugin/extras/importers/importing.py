@@ -1,4 +1,4 @@
-"""Losses from the outputs of other programs, by the name of the program."""
+"""Reads losses from the outputs of other programs, chosen by their name."""
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
@@ -20,40 +20,44 @@ def import_losses(source: str,
                   texts: Optional[TextSet] = None,
                   progress: Progress = iter,
                   tasks: Optional[Sequence[str]] = None) -> FeatureTable:
-    """Read losses of models on texts or items, as other programs wrote them.
+    """Read losses of models on texts or items that another program wrote.
 
-    `fit` learns from them and `Predictor.predict` predicts from them; both
-    refuse to mix losses on different texts, on different parts of them, or
-    from token-loss dumps. Models, items and tasks that cannot be used, or that
-    some models lack, are left out; a warning lists them.
+    `fit` learns from the returned table and `Predictor.predict` predicts from
+    it. Both refuse to mix losses on different texts, losses on different
+    parts of the texts, and losses from token-loss dumps. Models that cannot
+    be used are left out, and so are items and tasks that cannot be used or
+    that some models lack. A warning lists what is left out.
 
     Args:
-        source (str): Which program: 'lm-eval' (output folders of
-            lm-evaluation-harness), 'lighteval' (folders with its details),
-            'olmo-eval' (folders with its predictions), or one that another
-            package declares.
-        paths (Mapping | Iterable): File or folder of each of M models, by the
-            name to call it, or those that are named after their models.
+        source (str): The program that wrote the losses: 'lm-eval' (output
+            folders of lm-evaluation-harness), 'lighteval' (folders with its
+            details), 'olmo-eval' (folders with its predictions), or a name
+            that another package declares as a plugin.
+        paths (Mapping | Iterable): File or folder of each of M models, by
+            the name of the model; or paths that are named after their
+            models.
         texts (Optional[TextSet]): The validation set that 'lm-eval' scored.
             Without it, losses are on the right answers of benchmark items.
-        progress (Progress): Wraps the models.
-        tasks (Optional[Sequence[str]]): Names or patterns such as 'arc*' of
-            the tasks of items; by default all.
+        progress (Progress): Wraps the iteration over the models.
+        tasks (Optional[Sequence[str]]): Names or patterns, such as 'arc*', of
+            the tasks whose items are read; by default all tasks.
 
     Returns:
-        FeatureTable: Models in the order of the paths, a column per text or
-        item: nats per character that was scored.
+        FeatureTable: Losses in nats per scored character, `(M, K)`. Models
+        are in the order of the paths; each of the K columns is a text or an
+        item.
 
     Raises:
-        InputError: The source is unknown or does not fit the texts, no output
-            can be used, or as in `check_measured` and `feature_table`.
+        InputError: The source is unknown, texts were given with a source
+            other than 'lm-eval', no output can be used, or as in
+            `check_measured` and `feature_table`.
     """
     folders = paths_by_model(paths)
     read_items = load_plugin(IMPORTERS, source)
     if texts is not None and source != 'lm-eval':
         raise InputError(f'losses from {source!r}',
-                         'no texts, as they are on items',
-                         repr(texts)[:80], 'Leave them out.')
+                         'no texts, as these losses are on items',
+                         repr(texts)[:80], 'Leave the texts out.')
     left_out = LeftOut()
 
     def read(model: str) -> Any:

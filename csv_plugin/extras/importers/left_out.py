@@ -1,4 +1,4 @@
-"""What is read of outputs, and a line for each reason to leave a part out."""
+"""Reads the usable parts of outputs, and collects why others are left out."""
 import re
 import warnings
 from collections import Counter
@@ -11,21 +11,24 @@ from csv_plugin.core.formatting import counted, shortened
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath
 
-#: Why an item is left out, in any format.
+#: Reasons for leaving out an item, the same for all programs.
 GENERATED = 'answers were generated, not scored'
 NO_RIGHT = 'no right answer among those that were scored'
 SEVERAL_RIGHT = 'several right answers'
 EMPTY = 'the right answer is empty'
-#: What programs append to the name of a task: examples, or a hash.
+#: What programs append to the name of a task: the number of few-shot examples
+#: ('|5') or a hash ('_1a2b3c').
 _SUFFIX = re.compile(r'\|\d+$|_[0-9a-f]{6,8}$')
 
 _Value = TypeVar('_Value')
 
 
 def right_answer(label: Any, n_answers: int) -> int | str:
-    """Return the index of the one right answer, or why there is none.
+    """Return the index of the only right answer of an item.
 
-    `label` is an index, or a list of them.
+    `label` is an index or a list of indices, of `n_answers` answers. If there
+    is not exactly one valid index, return the reason for leaving the item
+    out.
     """
     labels = label if isinstance(label, list) else [label]
     if len(labels) > 1:
@@ -36,14 +39,17 @@ def right_answer(label: Any, n_answers: int) -> int | str:
 
 
 class LeftOut:
-    """Parts of outputs that cannot be used, by the reason."""
+    """Collects parts of outputs that cannot be used, by the reason.
+
+    A part is for example an item, a task, a run or a model.
+    """
 
     def __init__(self) -> None:
-        # As keys, because several models lack the same parts.
+        # Parts are keys, so that a part that several models lack counts once.
         self._parts: dict[tuple[str, str], dict[str, None]] = {}
 
     def add(self, noun: str, reason: str, part: str) -> None:
-        """Note a part, such as an item, and why it is left out."""
+        """Add the name of a part, its kind `noun`, such as 'item', and why."""
         self._parts.setdefault((noun, reason), {})[part] = None
 
     @property
@@ -58,11 +64,11 @@ class LeftOut:
 
     @property
     def text(self) -> str:
-        """All lines as a part of an error, or 'none'."""
+        """All lines, joined for an error message; 'none' without lines."""
         return '; '.join(self.lines).rstrip('.') or 'none'
 
     def warn(self) -> None:
-        """Warn of every reason."""
+        """Issue one warning for each reason."""
         for line in self.lines:
             warnings.warn(line, stacklevel=3)
 
@@ -72,10 +78,10 @@ def usable(read: Callable[[str], _Value],
            noun: str,
            left_out: LeftOut,
            progress: Progress = iter) -> dict[str, _Value]:
-    """Return what can be read of some parts, each a `noun`, by its name.
+    """Return the values that `read` returns, by name.
 
-    `left_out` takes the others; if none can be read, the first error is
-    raised.
+    Names for which `read` raises an `InputError` are added to `left_out`, as
+    parts of the kind `noun`. If all names fail, the first error is raised.
     """
     values = {}
     errors = {}
@@ -94,11 +100,21 @@ def usable(read: Callable[[str], _Value],
 def read_items(where: FilePath, read: Callable[[str], list[_Value | str]],
                tasks: Iterable[str], patterns: Sequence[str],
                left_out: LeftOut) -> dict[str, list[_Value]]:
-    """Read the items of tasks in a folder, `where`.
+    """Return the usable items of tasks, by task.
 
-    `read` returns the items of a task, or why one cannot be used; a task with
-    an `InputError` is left out whole. `patterns` are names or patterns of
-    tasks, in full or without hash or number of examples; none choose all.
+    Args:
+        where (FilePath): The file or folder that is read, for errors.
+        read (Callable): Returns the list of a task's items, in which a string
+            is the reason why an item cannot be used. If it raises an
+            `InputError`, the whole task is left out.
+        tasks (Iterable[str]): Names of all tasks in `where`.
+        patterns (Sequence[str]): Names or patterns of the tasks to read, with
+            or without the hash or the number of few-shot examples; all tasks
+            if empty.
+        left_out (LeftOut): Takes what is left out.
+
+    Raises:
+        InputError: A pattern matches no task, or no item can be used.
     """
     tasks = [*tasks]
     chosen: set[str] = set()
@@ -107,7 +123,7 @@ def read_items(where: FilePath, read: Callable[[str], list[_Value | str]],
         if not matching:
             raise InputError(where, f'a task with answers, called {pattern!r}',
                              shortened(', '.join(tasks), 200) or 'none',
-                             'Correct --tasks, or leave it out.')
+                             'Correct --tasks, or leave this option out.')
         chosen.update(matching)
     wanted = [task for task in tasks if task in chosen]
     found = usable(read, wanted, 'task', left_out)

@@ -1,4 +1,4 @@
-"""Losses on benchmark items from lighteval, read as 0.13.0 writes them."""
+"""Reads losses on benchmark items from the details of lighteval 0.13.0."""
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -19,8 +19,8 @@ from csv_plugin.io.json_files import (JsonPart, inside, is_number,
 from csv_plugin.io.parquet_tables import read_rows_of
 
 _REMEDY = 'Run lighteval again with --save-details.'
-#: Why tasks on whole texts are left out: version 0.13.0 takes every token for
-#: the one before.
+#: Why tasks on whole texts are left out: version 0.13.0 scores each token at
+#: the position of the token before it.
 _ONE_OFF = 'whole texts, which lighteval scores one token off'
 
 
@@ -28,10 +28,11 @@ def read_lighteval(path: FilePath, tasks: Sequence[str],
                    left_out: LeftOut) -> Items:
     """Read the losses of one model on the right answers of benchmark items.
 
-    Scored: all tokens of the answer, given the question. Of several runs of a
-    task, the newest of those with the most items counts. The path is that of
-    the details of a model, or of a folder above them. An item is called
-    '<task>|<few-shot examples>/<id>'. Other args are as in `read_items`.
+    All tokens of the answer are scored, given the question. If a task has
+    several runs, the run with the most items counts, and of several such runs
+    the newest. `path` is the folder with the details of one model, or a
+    folder above it. An item is called '<task>|<few-shot examples>/<id>'.
+    `tasks` are the `patterns` of `read_items`.
     """
     check_is_folder(path, 'the details of a model')
     files = [*Path(path).rglob('details_*.parquet')]
@@ -61,7 +62,7 @@ def _answers(task: str, runs: Sequence[Path],
         records[file] = _measured(task, file)
         rows[file] = list(read_rows_of(file, ('doc', 'model_response')))
     check_weights(filter(None, records.values()))
-    # The last of those with the most items.
+    # `max` returns the first maximum: in reversed order, the newest run.
     chosen = max(runs[::-1], key=lambda file: len(rows[file]))
     for file in runs:
         if file != chosen:
@@ -84,12 +85,15 @@ def _answers(task: str, runs: Sequence[Path],
 
 
 def _measured(task: str, file: Path) -> Optional[Measured]:
-    """What the results of a run state, if they are beside the details."""
+    """Return what the results of a run state about its model and task.
+
+    None if there is no file of results beside the folder of details.
+    """
     folder = file.absolute().parents[1]
     details = folder
     for parent in folder.parents[::-1]:
         if parent.name == 'details':
-            # The one that is nearest to the file counts.
+            # Of several folders of this name, the innermost counts.
             details = parent
     results = Path(details.parent, 'results', folder.relative_to(details),
                    f'results_{_date(file)}.json')
@@ -126,12 +130,13 @@ def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
     index = right_answer(doc.fields.get('gold_index'), len(choices))
     if isinstance(index, str):
         return index
-    # With SGLang, there is a number for each token.
+    # SGLang gives a number for each token of the answer, other backends one
+    # for the whole answer.
     logprob = logprobs[index] if len(logprobs) == len(choices) else None
     parts = logprob if isinstance(logprob, list) else [logprob]
     if not all(map(is_number, parts)):
         raise response.error('logprobs', f'{len(choices)} log-likelihoods')
-    # It is -1 where it is not counted.
+    # The number is -1 where lighteval does not count truncated tokens.
     truncated = response.fields.get('truncated_tokens_count')
     if is_number(truncated) and truncated > 0:
         raise response.error('truncated_tokens_count', '0')
@@ -144,7 +149,7 @@ def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
 
 
 def _context(doc: JsonPart) -> str:
-    """The parts of the prompt, which itself is not in the file."""
+    """Join the parts of the prompt; the prompt itself is not in the file."""
     parts = [doc.fields.get('instruction') or '']
     for example in doc.parts('fewshot_samples'):
         parts.append(example.get('query', str))

@@ -1,7 +1,8 @@
-"""Losses of texts from lm-evaluation-harness, 0.4.3 to 0.4.13.
+"""Reads losses and grades from lm-evaluation-harness, 0.4.3 to 0.4.13.
 
-`write_lm_eval_task` writes a task that any backend of the harness can run;
-with `--log_samples` it leaves the log-likelihood of every text.
+For losses on texts, `write_lm_eval_task` writes a task that any backend of the
+harness can run. With `--log_samples`, the harness then logs the
+log-likelihood of every text, which `read_lm_eval` reads.
 """
 import json
 import math
@@ -28,11 +29,11 @@ from csv_plugin.io.files import FilePath, file_set, write_text
 from csv_plugin.io.json_files import (JsonPart, inside, is_number,
                                       read_json_rows)
 
-#: The empty text among those of a task. A tokenizer that puts nothing around
-#: a text gives it no token, so that it has no loss.
+#: Id of an empty text that is added to each task. If the tokenizer adds no
+#: special tokens, this text has no token, and so its loss must be 0.
 _PROBE = 'salience_texts probe'
-#: Output types of groups, and of whole texts such as those of
-#: `write_lm_eval_task`.
+#: Output types of tasks without answers: None is the type of a group, and the
+#: tasks of `write_lm_eval_task` score whole texts.
 _NO_ANSWERS = None, 'loglikelihood_rolling'
 _TASK = '''\
 # Losses of every text: {n_texts} texts {fingerprint}.
@@ -58,13 +59,14 @@ def write_lm_eval_task(folder: FilePath, texts: TextSet) -> str:
     """Write a task of lm-evaluation-harness that scores texts.
 
     Args:
-        folder (FilePath): Where to write it, for `--include_path`; it is made
-            if it does not exist. The task contains the path of the texts
-            there, so write it anew after moving the folder.
+        folder (FilePath): Folder to write the task to, for the harness's
+            option `--include_path`; created if it does not exist. The task
+            contains the absolute path of its texts, so write it again after
+            moving the folder.
         texts (TextSet): The validation set.
 
     Returns:
-        str: Name of the task, for `--tasks`.
+        str: Name of the task, for the harness's option `--tasks`.
     """
     root = Path(folder).resolve()
     name = _task_name(texts)
@@ -76,7 +78,7 @@ def write_lm_eval_task(folder: FilePath, texts: TextSet) -> str:
         name=name,
         n_texts=len(texts),
         fingerprint=texts.fingerprint,
-        # A text in JSON is one in YAML.
+        # A string in JSON is a valid string in YAML.
         path=json.dumps(str(path), ensure_ascii=False))
     with file_set(root):
         write_text(path, ''.join(lines))
@@ -94,12 +96,14 @@ def _task_name(texts: TextSet) -> str:
 
 
 def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
-    """Read the losses of one model from the newest run of the texts' task.
+    """Read the losses of one model on texts from a run of their task.
 
-    Scored: all tokens of the texts. The first one is given the BOS token, or
-    the EOS token where there is none. In texts longer than the context of the
-    model, each window of the harness begins without the text before. The path
-    is as in `read_lm_eval_items`.
+    The task is the one that `write_lm_eval_task` writes for these texts; the
+    newest complete run counts. All tokens of the texts are scored. The first
+    token is predicted from the BOS token, or from the EOS token if the
+    tokenizer has no BOS token. Texts longer than the context of the model are
+    cut into windows, and the model does not see the text before a window.
+    `path` is as in `read_lm_eval_items`.
     """
     task = _task_name(texts)
     left_out = LeftOut()
@@ -121,13 +125,13 @@ def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
     if not has_probe:
         raise InputError(
             samples, 'the empty text of the task', 'none',
-            'Write the task by write_lm_eval_task(), and run it whole.')
+            'Write the task with write_lm_eval_task(), and run all of it.')
     left_out.warn()
     return losses
 
 
 def _text_loss(row: JsonPart, measured: Measured) -> TextLoss:
-    """The loss on the text of a sample, as the harness logs it."""
+    """Return the loss on the text of a sample that the harness logged."""
     doc = row.part('doc')
     text = doc.get('text', str)
     text_id = doc.get('text_id', str)
@@ -140,9 +144,9 @@ def _text_loss(row: JsonPart, measured: Measured) -> TextLoss:
     if text_id == _PROBE and pair[0]:
         raise InputError(
             row.where, 'no loss on the empty text', f'{-pair[0]:g} nats',
-            'The tokenizer adds BOS, too: run the harness with '
-            'add_bos_token=False among --model_args.')
-    # A sum of no terms is 0, not -0.
+            'The tokenizer adds a BOS token, and so does the harness: run the '
+            'harness with add_bos_token=False among --model_args.')
+    # Subtracted from 0.0, a log-likelihood of 0 gives 0.0, not -0.0.
     return TextLoss(
         text_id, text, 0.0 - pair[0], where=row.where, measured=measured)
 
@@ -151,12 +155,13 @@ def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
                        left_out: LeftOut) -> Items:
     """Read the losses of one model on the right answers of benchmark items.
 
-    Scored: all tokens of the answer, with the blanks before it, given the
-    prompt, for which a hash stands in the text. Of several runs of a task, the
-    newest whole one counts. The path is that of results, with
-    `samples_*.jsonl` beside them, or of a folder. An item is called
-    '<task>|<few-shot examples>/<id>'. Other args are as in `read_items`; a
-    group stands for its tasks.
+    All tokens of the answer and of the white space before it are scored,
+    given the prompt. In the `text` of the returned losses, a hash stands for
+    the prompt. If a task has several runs, the newest complete run counts.
+    `path` is a file of results, with files `samples_*.jsonl` beside it, or a
+    folder that contains such files. An item is called
+    '<task>|<few-shot examples>/<id>'. `tasks` are the `patterns` of
+    `read_items`; the name of a group stands for all its tasks.
     """
     runs = read_runs(path, left_out)
     wanted = _leaves(runs, tasks)
@@ -184,11 +189,15 @@ def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
 
 
 def _first_filter(samples: Path) -> list[JsonPart]:
-    """The rows of one filter, as each filter repeats the items."""
+    """Return the rows of the first filter.
+
+    The file has a row for each item and filter.
+    """
     rows: list[JsonPart] = []
     seen: set[str] = set()
     for row in read_json_rows(samples, REMEDY):
-        # Before 0.4.5, rows do not name their filter.
+        # Before 0.4.5, rows do not name their filter: the first row of each
+        # item counts.
         item = f'{row.fields.get("doc_id")} {_content(row)}'
         if 'filter' in row.fields:
             first = rows[0] if rows else row
@@ -209,26 +218,27 @@ def read_lm_eval_answers(
         paths: Mapping[str, FilePath],
         tasks: Sequence[str] = (),
         metrics: Optional[Mapping[str, str]] = None) -> Mapping[str, Answers]:
-    """Read the grades of models by model, task and item.
+    """Read the grade of each item, by model and task.
 
-    Results are chosen as by `read_lm_eval_accuracies`, among runs with
-    samples. An item is called by its number and the hash of its content. What
-    cannot be used is left out with a warning; other prompts and versions of a
-    task are warnings, too.
+    Runs and metrics are chosen as in `read_lm_eval_accuracies`, among the runs
+    with samples. The name of an item consists of its number and, where the
+    file has it, the hash of its content. What cannot be used is left out with
+    a warning. Another warning tells if models were run with different prompts
+    or versions of a task.
 
     Args:
         paths (Mapping): File or folder of each model, as in `read_runs`.
         tasks (Sequence[str]): Tasks, groups or patterns; by default all tasks.
-        metrics (Optional[Mapping[str, str]]): Metric of some of them, and
-            perhaps a filter, as in `read_lm_eval_accuracies`.
+        metrics (Optional[Mapping[str, str]]): Metric of some of the `tasks`,
+            perhaps with a filter, as in `read_lm_eval_accuracies`.
 
     Returns:
-        Mapping: By model, grades in 0..1 by task and item.
+        Mapping: By model, the grades from 0 to 1, by task and item.
 
     Raises:
-        InputError: A model has no grades, those of a model are of several
-            weights, or those of a task have several metrics, filters or
-            numbers of few-shot examples.
+        InputError: A model has no grades, the results of a model were made
+            with different weights, or the results of a task have different
+            metrics, filters or numbers of few-shot examples.
     """
     left_out = LeftOut()
     runs = {}
@@ -267,14 +277,15 @@ def read_lm_eval_answers(
                 'samples with an accuracy', left_out.text,
                 'Name tasks and metrics by --tasks, or run the '
                 'harness, 0.4.3 or later, with --log_samples.')
-    # Items are paired, so their number need not be the same.
+    # Models are compared on common items, so they may have different numbers
+    # of items.
     check_measured(records, ALIKE)
     left_out.warn()
     return answers
 
 
 def _grades(result: Result) -> dict[str, float]:
-    """The grades in the samples of a result by item."""
+    """Return the grades in the samples of a result, by item."""
     metric, _, wanted = result.metric.partition(',')
     filters = result.run.filters(result.task, metric)
     uses = Counter[str]()
@@ -283,8 +294,8 @@ def _grades(result: Result) -> dict[str, float]:
         item = f'{row.fields.get("doc_id")} {row.fields.get("doc_hash", "")}'
         name = row.fields.get('filter') or ''
         if not name and uses[item] < len(filters):
-            # Before 0.4.5, rows do not name their filter, but are in its
-            # order.
+            # Before 0.4.5, rows do not name their filter. The rows of an item
+            # are in the order of the filters.
             name = filters[uses[item]]
         uses[item] += 1
         if name == wanted and metric in row.fields:
@@ -305,7 +316,10 @@ def _grade(row: JsonPart, metric: str) -> float:
 
 
 def _leaves(runs: Sequence[Run], names: Iterable[str]) -> dict[str, str]:
-    """Tasks by name or pattern, each with the group or name that chose it."""
+    """Map each task to the group, name or pattern that chose it.
+
+    A group is replaced by its tasks; other names and patterns are kept.
+    """
     chosen: dict[str, str] = {}
     for name in names:
         leaves: set[str] = set()
@@ -317,7 +331,11 @@ def _leaves(runs: Sequence[Run], names: Iterable[str]) -> dict[str, str]:
 
 
 def _kinds(runs: Sequence[Run]) -> dict[str, Optional[str]]:
-    """How each task asks a model; None of groups, '' where it is unstated."""
+    """Return the output type of each task and group.
+
+    The type of a group is None. Results of version 0.3 do not state types,
+    and all their types are ''.
+    """
     kinds = {}
     for run in runs:
         unstated = '' if run.version == '0.3' else None
@@ -332,7 +350,7 @@ def _answer(row: JsonPart, name: str, measured: Measured) -> Answer:
     try:
         asked = [*fields['arguments'].values()]
         if 'acc_mutual_info' in fields:
-            # The second half are answers without a prompt.
+            # The second half of the requests are answers without a prompt.
             del asked[len(asked) // 2:]
         answers = [part['arg_1'] for part in asked]
         scored = fields['filtered_resps']
@@ -342,7 +360,8 @@ def _answer(row: JsonPart, name: str, measured: Measured) -> Answer:
         prompt = asked[right]['arg_0']
         answer = answers[right]
         log_likelihood = float(scored[right][0])
-        # The harness scores the blanks at the end of a prompt with the answer.
+        # The harness scores the white space at the end of a prompt as a part
+        # of the answer.
         kept = prompt.rstrip()
         scored_text = prompt[len(kept):] + answer
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
@@ -351,7 +370,7 @@ def _answer(row: JsonPart, name: str, measured: Measured) -> Answer:
         return EMPTY
     if not math.isfinite(log_likelihood):
         return 'a log-likelihood that is not finite'
-    # Characters of a hash, which stand for a prompt in a text.
+    # Number of characters of the hash that stands for the prompt.
     n_hash = 16
     digest = sha256(kept.encode('utf-8', 'backslashreplace')).hexdigest()
     return TextLoss(name, digest[:n_hash] + scored_text, 0.0 - log_likelihood,
@@ -360,10 +379,11 @@ def _answer(row: JsonPart, name: str, measured: Measured) -> Answer:
 
 def _right(row: JsonPart, answers: Sequence[str],
            scored: Sequence[Any]) -> int | str:
-    """The index of the right answer, or why there is none.
+    """Return the index of the right answer, or why the item is left out.
 
-    `target` is its index or its text. Where the texts are the same and the
-    prompts differ, as in winogrande, `acc` settles which it is.
+    The field `target` is the index or the text of the right answer. If
+    several answers have this text after different prompts, as in winogrande,
+    the index follows from `acc` and the log-likelihoods in `scored`.
     """
     if len(answers) == 1:
         return 0
@@ -376,7 +396,8 @@ def _right(row: JsonPart, answers: Sequence[str],
     if len(right) > 1 and accuracy in (0, 1):
         values = [float(pair[0]) for pair in scored[:len(answers)]]
         best = values.index(max(values))
-        # The best answer is right if the accuracy is 1, and else another one.
+        # The answer with the highest log-likelihood is the right one if the
+        # accuracy is 1, and a wrong one if it is 0.
         right = [index for index in right if (index == best) == accuracy]
     if len(right) == 1:
         return right[0]

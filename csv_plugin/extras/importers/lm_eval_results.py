@@ -1,7 +1,8 @@
-"""Results and accuracies of lm-evaluation-harness, 0.3.0 to 0.4.13.
+"""Reads results and accuracies of lm-evaluation-harness, 0.3.0 to 0.4.13.
 
-Until 0.4.2 there is one file of any name; later versions put the date into its
-name. 0.4.0 does not list the tasks of a group, and 0.3.0 has no filters.
+Versions until 0.4.2 write one file of results, of any name. Later versions
+put the date into its name. Version 0.4.0 does not list the tasks of a group,
+and version 0.3.0 has no filters.
 """
 import ast
 import os
@@ -29,25 +30,28 @@ from csv_plugin.io.model_paths import paths_by_model
 
 REMEDY = 'Run the harness again, or fetch an intact copy of its output.'
 LOG_SAMPLES = 'Run the harness, 0.4.3 or later, with --log_samples.'
-#: Metrics that are accuracies; the first that a benchmark has counts.
+#: Default metrics, all accuracies: of those that a benchmark has, the first in
+#: this order counts.
 METRICS = 'acc_norm', 'acc', 'exact_match'
 _DATE = re.compile(r'\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d')
-#: Arguments of a model that are names of it; of several, the first counts.
+#: Keys of `model_args` that name the model; of several, the first in this
+#: order counts.
 _NAMES = 'pretrained', 'model', 'path', 'engine', 'load'
-#: Names of number formats, of which 'auto' is none.
+#: Other names of number formats, and the format that they mean: 'auto' does
+#: not tell the format.
 _DTYPES = {'auto': None, 'half': 'float16', 'float': 'float32'}
 _QUANTIZED = re.compile('quant|load_in_|gptq|gguf|bnb_|awq')
 
 
 @dataclass(frozen=True)
 class Run:
-    """One file of results, and what is in it."""
+    """One file of results and its content: a run of the harness."""
     path: Path
     content: dict[str, Any]
 
     @property
     def results(self) -> dict[str, Any]:
-        """Metrics of tasks and groups by their names."""
+        """Metrics by name of the task or group."""
         return self.content['results']
 
     @property
@@ -68,7 +72,7 @@ class Run:
         if 'configs' in self.content:
             return '0.4'
         for task in self.tasks:
-            # With a filter behind the metric.
+            # Since 0.4, the names of results are '<metric>,<filter>'.
             if ',' in ''.join(self.results[task]):
                 return '0.4'
         return '0.3'
@@ -88,7 +92,10 @@ class Run:
         return names
 
     def scores(self, task: str) -> dict[str, Any]:
-        """Return the values of a task by metric and filter, as 'acc,none'."""
+        """Return the values of a task by metric and filter.
+
+        Keys are such as 'acc,none'. Standard errors are not returned.
+        """
         has_filters = self.version != '0.3'
         values = {}
         for key, value in self.results[task].items():
@@ -102,7 +109,11 @@ class Run:
 
     @property
     def when(self) -> tuple[str, float, str]:
-        """A key that sorts runs by time: the name has a date since 0.4.3."""
+        """A key that sorts runs by time.
+
+        It has the date in the file's name, which is there since 0.4.3, the
+        date in its content, and the name.
+        """
         name = self.path.name
         date = self.content.get('date')
         seconds = date if is_number(date) else 0
@@ -112,7 +123,11 @@ class Run:
                  name: str,
                  task: str,
                  metric: Optional[str] = None) -> Measured:
-        """Return the record of a task or group of the model `name`."""
+        """Return what the file states about a task or group.
+
+        `name` is the name of the model for the record. `metric` is the metric
+        that counts, with its filter.
+        """
         leaves = self.leaves(task)
         facts = self._weights | self._items(leaves) | {
             METRIC: metric,
@@ -124,7 +139,10 @@ class Run:
         return Measured(name, task, str(self.path), facts)
 
     def _prompt(self, *fields: str) -> Optional[str]:
-        """The first field that is not empty; 'none' if all are."""
+        """Return the first of the fields that is not empty.
+
+        'none' if the file has only empty ones, None if it has none of them.
+        """
         found = None
         for field in fields:
             if self.content.get(field):
@@ -138,7 +156,7 @@ class Run:
         config = self.content.get('config')
         args = arguments(inside(config, 'model_args'))
         dtype = str(inside(config, 'model_dtype') or args.get('dtype', 'auto'))
-        # GPT-NeoX loads a folder of checkpoints by their number.
+        # For GPT-NeoX, `iteration` is the number of the loaded checkpoint.
         revision = (
             inside(config, 'model_revision') or args.get('revision')
             or args.get('iteration'))
@@ -147,8 +165,8 @@ class Run:
         if revision and 'subfolder' in args:
             revision = f'{revision}/{args["subfolder"]}'
         adapter = args.get('peft') or args.get('delta')
-        # The harness calls a model by its adapter, and invents a name where
-        # there are no arguments.
+        # The harness's own name of the model is not used: it is the adapter's
+        # name if there is one, and made up if there are no arguments.
         model = None
         for key in _NAMES:
             model = model or args.get(key)
@@ -164,7 +182,8 @@ class Run:
     def leaves(self, task: str, above: Sequence[str] = ()) -> list[str]:
         """Return the tasks in a group and in its subgroups.
 
-        A name that is no group stands for itself.
+        If `task` is not a group, return its own name. `above` are the groups
+        that contain it.
         """
         below = inside(self.content, 'group_subtasks', task)
         if not isinstance(below, list) or not below or task in above:
@@ -175,24 +194,28 @@ class Run:
         return leaves
 
     def _shots(self, task: str) -> Optional[str]:
-        if self.version == '0.3':  # The same for all tasks.
+        if self.version == '0.3':  # One number for all tasks.
             shots = inside(self.content, 'config', 'num_fewshot')
             return None if shots is None else str(shots)
-        # It is 0 for groups, which have no config.
+        # The file states 0 for groups, which have no config.
         shots = inside(self.content, 'n-shot', task)
         is_known = inside(self.content, 'configs', task) and shots is not None
         return str(shots) if is_known else None
 
     def _version(self, task: str) -> Optional[str]:
         version = inside(self.content, 'versions', task)
-        # Some files have texts, such as '1.0', and 'N/A' for groups.
+        # Some files state versions as strings, such as '1.0', and 'N/A' for
+        # groups.
         with suppress(TypeError, ValueError):
             return f'{float(version):g}'
         is_text = isinstance(version, str) and version != 'N/A'
         return version if is_text else None
 
     def _items(self, leaves: Sequence[str]) -> dict[str, Any]:
-        """Number of items, and whether these are all of the benchmark."""
+        """Return the number of items, and 'all' or 'some' of the benchmark.
+
+        They are the facts `N_ITEMS` and `PART`; None if they are not stated.
+        """
         config = inside(self.content, 'config') or {}
         limit = inside(config, 'limit')
         n_samples = inside(self.content, 'n-samples')
@@ -213,7 +236,7 @@ class Run:
         return {N_ITEMS: n_items, PART: part}
 
     def _n_items(self, task: str, limit: Any) -> Optional[float]:
-        """Items of a task that were run; None if it is not stated."""
+        """Return the number of items that were run; None if not stated."""
         stated = (inside(self.results, task, 'sample_len'),
                   inside(self.content, 'n-samples', task, 'effective'), limit)
         for n_items in stated:
@@ -223,10 +246,10 @@ class Run:
 
 
 def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
-    """Read all results in a file or a folder, the newest last.
+    """Read all files of results in a file or a folder, the newest last.
 
-    `left_out` takes JSON files that are no results. An `InputError` if there
-    is no such path, or no results in it.
+    `left_out` takes JSON files that are not results of the harness. An
+    `InputError` if the path does not exist or contains no results.
     """
     root = Path(path)
     if not root.exists():
@@ -234,9 +257,10 @@ def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
                          'Check the path.')
     files = [root] if root.is_file() else sorted(root.rglob('*.json'))
     if not files:
-        raise InputError(path, 'results of lm-evaluation-harness, *.json',
-                         'none',
-                         'Name what --output_path of the harness named.')
+        raise InputError(
+            path, 'results of lm-evaluation-harness, *.json', 'none',
+            'Give the path that was given to --output_path of '
+            'the harness.')
     names = [os.path.relpath(file, root) for file in files]
     runs = usable(lambda name: _read_run(root, root / name), names, 'file',
                   left_out)
@@ -252,26 +276,31 @@ def _read_run(root: Path, file: Path) -> Run:
     elif 'results' not in parts or not parts & {'config', 'versions'}:
         found = 'other JSON'
     if found:
-        # The same for all such files, which are listed together.
+        # The error is the same for all such files, so that `left_out` lists
+        # them together.
         raise InputError(root,
                          "'results' and 'config' of lm-evaluation-harness",
-                         found, 'Files of 0.3.0 to 0.4.13 are read.')
+                         found, 'Give files of versions 0.3.0 to 0.4.13.')
     return Run(file, content)
 
 
 def run_of(runs: Iterable[Run], name: str, task: str,
            left_out: LeftOut) -> Optional[Run]:
-    """Return the run of a task that counts, if there is one.
+    """Return the run of a task that counts, None if no run has the task.
 
-    Whole runs count before those of some items, and newer ones before older.
-    The runs are those of the model `name`, the newest last; `left_out` takes
-    all others. An `InputError` if they are of several weights.
+    Complete runs count before runs of some items. Of several complete runs,
+    the newest counts. Of several incomplete runs, the run with the most items
+    counts. `runs` are the runs of the model `name`, the newest last.
+    `left_out` takes the runs that do not count. An `InputError` if the
+    complete runs, or without any the incomplete runs, were made with
+    different weights.
     """
     found = []
     for run in runs:
         if task in run.tasks:
             found.append((run, run.measured(name, task)))
-    # The sort is stable, and the newest is the last.
+    # `runs` have the newest last. Reversed and sorted by a stable sort, equal
+    # runs have the newest first.
     found = sorted(found[::-1], key=lambda pair: _cut(pair[1]))
     records = []
     n_whole = 0
@@ -279,22 +308,26 @@ def run_of(runs: Iterable[Run], name: str, task: str,
         records.append(record)
         if not _cut(record):
             n_whole += 1
-    # Whole runs come first; without any, all runs are alike.
+    # Complete runs come first. If there are none, all runs are checked.
     alike = records[:n_whole] or records
     check_weights(alike)
     for place, (run, _) in enumerate(found[1:], start=1):
         if place < len(alike):
-            reason = ('the newest run counts; name the file of another as '
-                      'NAME=FILE')
+            reason = ('the newest run counts; to use another run, give its '
+                      'file as NAME=FILE')
         else:
-            reason = 'a run of all items counts before one of some'
+            reason = 'a run of all items counts before a run of some items'
         left_out.add('run', reason, f'{task} in {run.path.name}')
     return found[0][0] if found else None
 
 
 def samples_of(runs: Sequence[Run], name: str, task: str,
                left_out: LeftOut) -> tuple[Path, Measured]:
-    """Return the samples of the run that counts among those that have some."""
+    """Return the file of samples of a task, and the record of its run.
+
+    The run is chosen by `run_of` among the runs with samples. An `InputError`
+    if there are none.
+    """
     run = run_of(logged(runs, task), name, task, left_out)
     if run is None:
         of_task = [run for run in runs if task in run.results]
@@ -315,15 +348,19 @@ def _no_samples(runs: Iterable[Run]) -> str:
 
 
 def _cut(record: Measured) -> float:
-    """0 for a whole run, and the more the fewer items another one has."""
+    """Return a sort key: 0 for a complete run, else 1 / number of items."""
     is_cut = record.facts[PART] == 'some'
     return 1 / (record.facts[N_ITEMS] or 1) if is_cut else 0
 
 
 def arguments(args: Any) -> dict[str, str]:
-    """Return `model_args`: a text until 0.4.9, then perhaps an object."""
+    """Return the entries of `model_args` as strings by key.
+
+    Files until 0.4.9 have a string 'key=value,...', later ones may have an
+    object. Empty values are left out.
+    """
     with suppress(SyntaxError, TypeError, ValueError):
-        args = ast.literal_eval(args)  # Of an object, converted to a text.
+        args = ast.literal_eval(args)  # A dict, converted by `str`.
     if isinstance(args, str):
         parts = args.split(',')
         args = {}
@@ -341,7 +378,10 @@ def arguments(args: Any) -> dict[str, str]:
 
 
 def quantization(args: Mapping[str, str]) -> Optional[str]:
-    """Return arguments that quantize; 'none', or None without arguments."""
+    """Return the arguments that quantize a model, joined to one string.
+
+    'none' if no argument does, None if there are no arguments.
+    """
     if not args:
         return None
     options = []
@@ -352,7 +392,7 @@ def quantization(args: Mapping[str, str]) -> Optional[str]:
 
 
 def _total(numbers: Iterable[Any]) -> Optional[int]:
-    """Return the sum of numbers; None if one is missing."""
+    """Return the sum of numbers; None if one of them is not a number."""
     total = 0.0
     for number in numbers:
         if not is_number(number):
@@ -362,7 +402,7 @@ def _total(numbers: Iterable[Any]) -> Optional[int]:
 
 
 def _joined(values: Iterable[Optional[str]]) -> Optional[str]:
-    """The different values; None if one is missing."""
+    """Return the distinct values, joined; None if one of them is None."""
     different = {*values}
     if None in different:
         return None
@@ -371,10 +411,10 @@ def _joined(values: Iterable[Optional[str]]) -> Optional[str]:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a model on a task that counts.
+    """The result of a model on a task that counts, of perhaps several.
 
-    `metric` is in full, such as 'acc,none', a metric and a filter, and
-    `record` what the file states about the result.
+    `run` is the file with the result. `metric` is a metric with its filter,
+    such as 'acc,none'. `record` is what the file states about the result.
     """
     run: Run
     task: str
@@ -383,7 +423,7 @@ class Result:
 
     @property
     def where(self) -> str:
-        """The place of the result, for errors."""
+        """File and task of the result, for error messages."""
         return f'{self.run.path}, {self.task}'
 
 
@@ -394,14 +434,20 @@ def read_results(runs: Mapping[str, Sequence[Run]],
                  with_samples: bool = False) -> list[Result]:
     """Return the result of each model on each task that matches a pattern.
 
-    Every command reads results here, so all choose the same runs, metrics and
-    filters. `runs` are those of models, perhaps only such `with_samples`, and
-    `metrics` are by pattern, the default that of `METRICS`. `left_out` takes
-    what cannot be used.
+    Every command reads results with this function, so all commands choose the
+    same runs, metrics and filters.
+
+    Args:
+        runs (Mapping): Runs of each model, by the name of the model.
+        patterns (Sequence[str]): Names or patterns of tasks and groups.
+        metrics (Mapping[str, str]): Metric of some of the patterns, perhaps
+            with a filter; by default the first of `METRICS` that a task has.
+        left_out (LeftOut): Takes what cannot be used.
+        with_samples (bool): Whether only runs with samples are used.
 
     Raises:
         InputError: A pattern matches no task, or the results of a model on a
-            task are of several weights.
+            task were made with different weights.
     """
     where = results_of(runs)
     tasks: set[str] = set()
@@ -414,7 +460,7 @@ def read_results(runs: Mapping[str, Sequence[Run]],
         matching = [task for task in tasks if fnmatchcase(task, pattern)]
         if not matching:
             raise InputError(
-                where, f'the task {pattern!r} of a model or more',
+                where, f'the task {pattern!r} of at least one model',
                 '; '.join([', '.join(sorted(tasks)), *left_out.lines]),
                 'Run the harness with this task, or correct the name.')
         by_task |= dict.fromkeys(sorted(matching), pattern)
@@ -425,7 +471,7 @@ def read_results(runs: Mapping[str, Sequence[Run]],
         if of_task and not usable_runs:
             left_out.add('task', f'{_no_samples(of_task)}. {LOG_SAMPLES}',
                          task)
-        # Several weights are an error, whatever else can be used.
+        # Not within `try`: an error about different weights is raised.
         chosen = run_of(usable_runs, model, task, left_out)
         if chosen is None:
             continue
@@ -440,7 +486,7 @@ def read_results(runs: Mapping[str, Sequence[Run]],
 
 
 def results_of(models: Iterable[str]) -> str:
-    """Return what errors call the results of some models."""
+    """Return the name of the results of some models for error messages."""
     return f'results of {", ".join(models)}'[:200]
 
 
@@ -451,31 +497,35 @@ def read_lm_eval_accuracies(
         chance: Optional[Mapping[str, float]] = None) -> AccuracyTable:
     """Read accuracies of models from outputs of lm-evaluation-harness.
 
-    Of several runs of a benchmark, the newest whole one counts. Its accuracy
-    is `acc_norm` where the harness gives it, else `acc`, else `exact_match`.
-    What cannot be used is left out with a warning. Different prompts and
-    versions of a task are warnings, too.
+    If a model has several runs of a benchmark, the newest complete run
+    counts. The accuracy is `acc_norm` where the harness gives it, else `acc`,
+    else `exact_match`. What cannot be used is left out with a warning. Another
+    warning tells if models were run with different prompts or versions of a
+    task.
 
     Args:
         paths (Mapping | Iterable): Output folder of each of M models, by the
-            name to call it, or folders that are named after their models.
+            name of the model; or folders that are named after their models.
         benchmarks (Sequence[str]): Tasks or groups of the harness, or
             patterns such as 'arc*'.
         metrics (Optional[Mapping[str, str]]): Metric of some of the
             benchmarks, and perhaps a filter, such as
-            `{'gsm8k': 'exact_match,strict-match'}`; '' is the default one.
+            `{'gsm8k': 'exact_match,strict-match'}`; '' stands for the
+            default metric.
         chance (Optional[Mapping[str, float]]): Chance level of each
             benchmark that is not in `io.known_benchmarks`.
 
     Returns:
-        AccuracyTable: Fractions, `(M, B)`, NaN where a model was not run. Its
-        `measured` has a record of each.
+        AccuracyTable: Accuracies of M models on B benchmarks as fractions,
+        `(M, B)`; NaN where a model was not run. Its `measured` has a record
+        of each accuracy.
 
     Raises:
-        InputError: As in `read_runs` and `benchmark_infos`; there is no path;
-            no accuracy can be used; the accuracies of a model are of several
-            weights; or those on a benchmark have several metrics, numbers of
-            few-shot examples or of items.
+        InputError: As in `read_runs` and `benchmark_infos`; `paths` is empty;
+            no accuracy can be used; the accuracies of a model were measured
+            with different weights; or the accuracies on a benchmark have
+            different metrics, numbers of few-shot examples or numbers of
+            items.
     """
     check_list('benchmarks', benchmarks)
     folders = paths_by_model(paths)
@@ -507,7 +557,11 @@ def _cell(result: Result) -> Cell:
 
 
 def _metric(run: Run, task: str, wanted: Optional[str]) -> str:
-    """The metric that counts, in full, if it is an accuracy."""
+    """Return the metric that counts, with its filter.
+
+    `wanted` is the metric that the user named, if any. An `InputError` if the
+    metric is missing or not an accuracy, or has several filters.
+    """
     where = f'{run.path}, {task}'
     metric = _only_metric(where, task, [*run.scores(task)], wanted,
                           run.version)
@@ -531,12 +585,13 @@ def _only_metric(where: str, task: str, metrics: Sequence[str],
         if matching:
             raise InputError(
                 where, f'one filter of {name!r}', ' and '.join(matching),
-                f'Name one of these, as in --tasks {task}={matching[0]}.')
+                f'Name one of these metrics with its filter, as in '
+                f'--tasks {task}={matching[0]}.')
     expected = f'one of {", ".join(METRICS)}'
     if wanted is not None:
         expected = f'the metric {wanted!r}'
     found = f'{", ".join(metrics) or "no metric"}, in version {version}'
     remedy = 'Choose other tasks.'
     if metrics:
-        remedy = f'Name one of these, as in --tasks {task}=METRIC.'
+        remedy = f'Name one of these metrics, as in --tasks {task}=METRIC.'
     raise InputError(where, expected, found, remedy)

@@ -1,7 +1,8 @@
-"""Losses on benchmark items from olmo-eval.
+"""Reads losses on benchmark items, and texts, from outputs of olmo-eval.
 
-Read as its snapshot of June 2026 (allenai/olmo-eval, commit e8b88f19) writes
-`predictions/<model>/<task>_<hash>-predictions.jsonl`, with any provider.
+The files are `predictions/<model>/<task>_<hash>-predictions.jsonl`, as the
+snapshot of June 2026 (allenai/olmo-eval, commit e8b88f19) writes them with any
+provider, and `requests.jsonl`.
 """
 import os
 from collections import Counter
@@ -25,7 +26,8 @@ from csv_plugin.io.json_files import (JsonPart, inside, read_json_part,
 
 _SUFFIX = '-predictions.jsonl'
 _REMEDY = 'Run olmo-eval again, or fetch an intact copy of its output.'
-#: Scorers of log-likelihoods, and some of generated answers.
+#: Names of all scorers that use log-likelihoods, and of some scorers that use
+#: generated answers.
 _OF_LIKELIHOODS = {'logprob', 'bits_per_byte', 'perplexity'}
 _OF_GENERATED = {
     'exact_match', 'exact_match_flex', 'f1', 'math_verify',
@@ -38,11 +40,12 @@ def read_olmo_eval(path: FilePath, tasks: Sequence[str],
                    left_out: LeftOut) -> Items:
     """Read the losses of one model on the right answers of benchmark items.
 
-    Scored: all tokens of the answer, given the prompt, for which the hash in
-    the name of a file stands. The path is `predictions/<model>`; files in
-    `requests/<model>`, if there are, state what was scored, and `metrics.json`
-    the weights. An item is called '<task>_<hash>/<native_id>'. Other args are
-    as in `read_items`.
+    All tokens of the answer are scored, given the prompt. The text of a loss
+    is the answer alone, since the prompt is not in the file; the hash in the
+    file's name identifies the prompts. `path` is `predictions/<model>`. The
+    file `metrics.json` of the run, if it exists, states the weights. An item
+    is called '<task>_<hash>/<native_id>'. `tasks` are the `patterns` of
+    `read_items`.
     """
     check_is_folder(path, 'the predictions of a model')
     files = sorted(Path(path).glob(f'*{_SUFFIX}'))
@@ -55,13 +58,13 @@ def read_olmo_eval(path: FilePath, tasks: Sequence[str],
 
 
 def _answers(task: str, file: Path) -> list[Answer]:
-    # Losses of models that diverge are NaN.
+    # Rows may contain NaN, the loss of a model that diverged.
     rows = [*read_json_rows(file, _REMEDY)]
     measured, provider = _measured(task, file)
     if provider == 'litellm':
         return [_GUESSED] * len(rows)
     names = [f'{task}/{row.fields.get("native_id")}' for row in rows]
-    # Some benchmarks have an id for several items.
+    # In some benchmarks, several items have the same native_id.
     uses = Counter(names)
     for place, row in enumerate(rows):
         if uses[names[place]] > 1:
@@ -73,19 +76,25 @@ def _answers(task: str, file: Path) -> list[Answer]:
 
 
 def _content(row: JsonPart) -> str:
-    """The answers of an item and its label; prompts are not in the file."""
+    """Return what identifies an item: its answers and its label.
+
+    Prompts are not in the file.
+    """
     outputs = row.get('model_output', list)
     texts = [inside(output, 'text') for output in outputs]
     return repr([texts, row.fields.get('label')])
 
 
 def _measured(task: str, file: Path) -> tuple[Optional[Measured], Any]:
-    """What the metrics of the run state, if they are there; its provider."""
+    """Return what `metrics.json` states about a task, and the provider.
+
+    Both are None if the file does not exist.
+    """
     metrics = file.absolute().parent.parent.parent / 'metrics.json'
     if not metrics.is_file():
         return None, None
     config = read_json_part(metrics, _REMEDY).fields.get('config')
-    # A run of several models has no provider above them.
+    # A run of several models has a provider below each model, not at the top.
     config = inside(config, 'models', file.parent.name) or config
     provider = partial(inside, config, 'provider')
     kind = provider('kind')
@@ -103,7 +112,11 @@ def _measured(task: str, file: Path) -> tuple[Optional[Measured], Any]:
 
 
 def _is_scored(row: JsonPart, answers: Sequence[JsonPart]) -> bool:
-    """Whether answers were given and scored, by the names of the scorers."""
+    """Return whether the answers were scored by their log-likelihoods.
+
+    If not, the answers were generated. All answers must have log-likelihoods,
+    and the names of the scorers tell how they were used.
+    """
     for answer in answers:
         if 'sum_logits' not in answer.fields:
             return False
@@ -124,7 +137,8 @@ def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
     label = row.fields.get('label')
     if not _is_scored(row, answers):
         return GENERATED
-    # A task with a single answer may have any label: its text, for example.
+    # A task with a single answer may have any label, such as the answer's
+    # text.
     index = right_answer(0 if len(answers) == 1 else label, len(answers))
     if isinstance(index, str):
         return index
@@ -132,26 +146,27 @@ def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
     text = answer.get('text', str)
     if not text:
         return EMPTY
-    # Some providers count the tokens of the prompt among all.
+    # With some providers, num_tokens_all includes the tokens of the prompt.
     n_tokens = answer.get('num_tokens', int)
     if not 0 < n_tokens <= answer.get('num_tokens_all', int):
-        raise answer.error('num_tokens', 'from 1 to all')
+        raise answer.error('num_tokens', 'a number from 1 to num_tokens_all')
     nats = 0.0 - answer.number('sum_logits')
     return TextLoss(name, text, nats, 0, answer.where, measured)
 
 
-_REMEDY = 'Fetch an intact copy of the requests.'
+_REQUESTS_REMEDY = 'Fetch an intact copy of the requests.'
 _NAMES = 'requests.jsonl', 'requests.jsonl.gz'
 _SCORED = 'loglikelihood', 'generate_until_and_loglikelihood'
 
 
 def read_requests(path: FilePath, tasks: Sequence[str] = ()) -> TextSet:
-    """Read a text for each item: its prompt and the right answer.
+    """Read the requests of olmo-eval as texts, one for each item.
 
-    The path is a file, perhaps gzipped, or a folder; `tasks` are as in
-    `read_items`. An item is called '<task>/<variant>/<doc_id>', after the
-    folders of its file, and its task is the source. Warnings list what is left
-    out.
+    A text consists of the prompt and the right answer. `path` is a file
+    `requests.jsonl`, perhaps gzipped, or a folder that contains such files.
+    `tasks` are the `patterns` of `read_items`. An item is called
+    '<task>/<variant>/<doc_id>', after the folders of its file, and the source
+    of its text is '<task>/<variant>'. Warnings list what is left out.
     """
     root = Path(path)
     files = [root]
@@ -176,14 +191,14 @@ def read_requests(path: FilePath, tasks: Sequence[str] = ()) -> TextSet:
 def _texts(task: str, file: Path) -> list[Text | str]:
     documents: dict[tuple[int, int], list[JsonPart]] = {}
     uses = Counter[tuple[int, int]]()
-    for row in read_json_rows(file, _REMEDY):
+    for row in read_json_rows(file, _REQUESTS_REMEDY):
         doc_id = row.get('doc_id', int)
-        # Numbers of documents may begin again in each split of a task.
+        # The numbers `doc_id` may begin again in each split of a task.
         answer = doc_id, row.get('idx', int)
         documents.setdefault((doc_id, uses[answer]), []).append(row)
         uses[answer] += 1
-    # From this number on, documents are answers without their questions, by
-    # which some accuracies are normalised.
+    # From this number on, documents are answers without their questions. Their
+    # scores serve to normalise some accuracies.
     unconditional = 1_000_000
     ids = []
     contents = []
@@ -205,15 +220,15 @@ def _texts(task: str, file: Path) -> list[Text | str]:
 def _text(text_id: str, task: str, rows: Sequence[JsonPart]) -> Text | str:
     """Return the text of a document: its prompt and the right answer.
 
-    There is a row for each possible answer. Without a text, the reason is
-    returned.
+    `rows` has a row for each possible answer. If the item cannot be used,
+    return the reason instead of a text.
     """
     if rows[0].get('request_type', str) not in _SCORED:
         return GENERATED
     options = {row.get('idx', int): row.part('request') for row in rows}
     label = rows[0].fields.get('label')
     if len(options) == 1 and type(label) is not int:
-        label, = options  # Its text, for example.
+        label, = options  # The label may be the answer's text, for example.
     index = right_answer(label, 1 + max(options))
     if isinstance(index, str):
         return index

@@ -1,4 +1,4 @@
-"""Losses on texts and on items, checked and joined to a table."""
+"""Checks losses on texts and on items, and joins them to a table."""
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,12 +18,13 @@ from csv_plugin.extras.importers.left_out import LeftOut, usable
 
 @dataclass(frozen=True)
 class TextLoss:
-    """The loss of one model on one text, or on the end of it.
+    """The loss of one model on one text, or on the last part of a text.
 
-    Scored: all characters from `start` on, given those before; their `-log p`
-    is `nats`. The text of a benchmark item, named by `text_id`, is the
-    question and the right answer. `where` is the file and the line, for
-    errors, and `measured` what the file states about the model and the task.
+    `nats` is `-log p` of all characters from index `start` on, given the
+    characters before `start`. A benchmark item is a text too: `text_id` names
+    the item, and `text` is its question and its right answer. `where` is the
+    file and the line, for error messages. `measured` is what the file states
+    about the model and the task.
     """
     text_id: str
     text: str
@@ -37,21 +38,22 @@ class TextLoss:
             raise self._error(
                 'a finite number of 0 or more',
                 repr(self.nats)[:80],
-                'Score it again, or change the sign of log-likelihoods.')
+                'Score the text again, or change the sign of log-likelihoods.')
         try:
             self.text_id.encode()
             n_bytes = len(self.text[self.start:].encode())
         except UnicodeEncodeError as error:
             raise self._error('a text in UTF-8', str(error),
-                              'Leave it out.') from None
-        # The most nats a byte or a token: servers write -9999 for log-
-        # probabilities of minus infinity, and perplexities are not losses.
+                              'Leave this text out.') from None
+        # Upper limit in nats per byte. It detects numbers that are not
+        # losses: perplexities, and the -9999 that servers write for minus
+        # infinity.
         most_nats = 100.0
         if self.nats > most_nats * n_bytes:
             raise self._error(
-                f'{most_nats:g} nats or less a byte of its text',
-                f'{self.nats:g} on {n_bytes} bytes',
-                'Losses are sums of -log p over the tokens of one text.')
+                f'at most {most_nats:g} nats per byte of its text',
+                f'{self.nats:g} nats on {n_bytes} bytes',
+                'Give the sum of -log p over the tokens of the text.')
 
     def _error(self, *words: str) -> InputError:
         where = f'{self.where}, loss on {self.text_id!r}'.removeprefix(', ')
@@ -64,16 +66,19 @@ class TextLoss:
 
     @property
     def unit(self) -> str:
-        """Name of the feature column; that of an answer is not the text's."""
+        """Name of the feature column.
+
+        If only the part from `start` on is scored, the name contains `start`.
+        """
         return f'{self.text_id}[{self.start}:]' if self.start else self.text_id
 
 
 def told_apart(names: Sequence[str], contents: Sequence[str]) -> list[str]:
-    """Return names of items, each of which occurs once.
+    """Make the names of items unique.
 
-    Ids may begin again in each split or subset of a task. Those that occur
-    more than once get a hash of the content of their item behind them, and the
-    same items with the same ids a number.
+    The ids of items may begin again in each split or subset of a task. To a
+    name that occurs more than once, a hash of the item's content is appended.
+    If both name and content are repeated, a number is appended too.
 
     >>> told_apart(['0', '1', '0', '1'], ['A?', 'B?', 'C?', 'B?'])
     ['0/2d003dcd', '1/7dbe17f0', '0/e8e7bfea', '1/7dbe17f0/2']
@@ -92,11 +97,11 @@ def told_apart(names: Sequence[str], contents: Sequence[str]) -> list[str]:
     return unique
 
 
-#: A text, and the character from which on it is scored.
+#: A text, and the index of its first scored character.
 _Part = tuple[str, int]
-#: The loss on the right answer of an item, or why no model has one.
+#: The loss on the right answer of an item, or why the item is left out.
 Answer = TextLoss | str
-#: Losses of a model on right answers by task.
+#: Losses of one model on the right answers of items, by task.
 Items = dict[str, list[TextLoss]]
 
 
@@ -104,15 +109,16 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
                   texts: Optional[TextSet] = None) -> FeatureTable:
     """Return the losses of M models on the same texts as feature columns.
 
-    Scored: as in `TextLoss`. Columns are nats per scored character of each
-    text, in the order of `texts`, by default sorted by their ids. Texts
-    without a scored character are left out. `uniform` is the share of a text
-    in all scored characters, as in `features.text_columns`. An `InputError`
-    if models have losses on other texts, or from other characters on.
+    The column of a text has the models' losses on it, in nats per scored
+    character; see `TextLoss`. Columns are in the order of `texts`, by default
+    sorted by id. Texts without a scored character are left out. The columns'
+    `uniform` is the share of each text in all scored characters, as in
+    `features.text_columns`. An `InputError` if models have losses on
+    different texts or on different parts of them.
     """
     by_model = _checked(losses, texts)
     first = next(iter(by_model.values()))
-    # Sorted, because programs shuffle the items of a benchmark.
+    # Ids are sorted, because programs shuffle the items of a benchmark.
     names = sorted(first) if texts is None else texts.ids
     contents = []
     kept = []
@@ -143,7 +149,11 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
 
 
 def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
-    """Return the losses of models on the items that all of them have."""
+    """Return the losses of models on the items that all of them have.
+
+    `models` are the losses by task of each model. `left_out` takes the tasks
+    and the items that some models lack.
+    """
 
     def shared(task: str) -> dict[str, list[TextLoss]]:
         ids = []
@@ -181,10 +191,13 @@ def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
 
 def _checked(losses: Mapping[str, Sequence[TextLoss]],
              texts: Optional[TextSet]) -> dict[str, dict[str, TextLoss]]:
-    """Losses by model and text, if all are on the same parts of texts."""
+    """Return the losses by model and id of the text.
+
+    An `InputError` if they are not all on the same parts of the same texts.
+    """
     if not losses:
-        raise InputError('losses', 'those of a model or more', 'none',
-                         'Name the files of a model or more.')
+        raise InputError('losses', 'losses of at least one model', 'none',
+                         'Name the files of at least one model.')
     by_model: dict[str, dict[str, TextLoss]] = {}
     parts: dict[str, _Part] = {}
     for model, each in losses.items():

@@ -1,1 +1,1 @@
-"""Predictions while a model trains, by its losses so far."""
+"""Predictions of a model while it trains, from its losses so far."""

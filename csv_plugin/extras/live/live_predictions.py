@@ -1,4 +1,4 @@
-"""Predictions of a run at the steps of its training so far."""
+"""Predictions of a run that is still training, at its steps so far."""
 import glob
 import logging
 import math
@@ -36,46 +36,54 @@ from csv_plugin.triage.watching import TriageJob
 class LivePredictions(PublicNames):
     """Predicts accuracies of a model between the steps of its training.
 
-    The folder holds the token losses of each reading,
+    A reading is one scoring of the model on the texts, after a given step of
+    its training. The folder holds the token losses of each reading,
     `losses/<run>@<step>.safetensors`, and the tables `checkpoints.csv` and
-    `forecasts.csv` of all of them. Training that is resumed goes on with the
-    readings that it finds there.
+    `forecasts.csv`, which cover all readings. A resumed training continues
+    with the readings that it finds in the folder.
 
     Args:
-        predictor (Predictor | FilePath): Made from token losses.
-        texts (TextSet | FilePath): The texts that it was fitted on.
-        folder (FilePath): Created if it does not exist.
+        predictor (Predictor | FilePath): A predictor that was fitted to
+            token losses.
+        texts (TextSet | FilePath): The texts that the predictor was fitted
+            on.
+        folder (FilePath): Output folder; created if it does not exist.
         run (str): Name of the training.
-        budget (float): Steps at the end of the training; NaN for the median
-            of the earlier runs. Without these either, nothing is forecast.
+        budget (float): Number of steps at the end of the training. NaN
+            stands for the median budget of the runs in `history`. With
+            neither a budget nor a history, nothing is forecast.
         history (Optional[Sequence[FilePath]]): Losses of earlier, finished
-            runs, as `salience triage --history` takes them. They are read at
-            once.
-        logs (Sequence[Callable]): Each takes curves by name and their step,
-            as `wandb.log` and `mlflow.log_metrics` do; see
-            `trackers.curves_of`.
-        reference (Optional[FilePath]): Folder of another run's
-            `LivePredictions`, or a place of its dumps `<run>@<step>`. This
-            run is compared with its dump after as many tokens where both runs
-            know them, else at the same step.
-        known (Optional[FilePath]): Table of observed accuracies of readings:
-            a column `model`, with names `<run>@<step>`, and one for each
-            benchmark. It is read at every reading, and may come later or
-            grow: predictions and forecasts are conditioned on what it holds.
+            runs, in the form that `salience triage --history` takes. The
+            constructor reads them.
+        logs (Sequence[Callable]): Functions that are called with the values
+            by name of their curve and with the step, like `wandb.log` and
+            `mlflow.log_metrics`; see `trackers.curves_of`.
+        reference (Optional[FilePath]): Another run to compare with: the
+            folder of its `LivePredictions`, or a path of its dumps
+            `<run>@<step>`. Each reading is compared with the reference's dump
+            after the same number of training tokens if both runs state their
+            tokens, else with its dump at the same step.
+        known (Optional[FilePath]): Table of observed accuracies of readings,
+            with a column `model`, whose names are `<run>@<step>`, and a
+            column for each benchmark. Predictions and forecasts are
+            conditioned on these accuracies. The table is read again at every
+            reading, so it may be created or extended during the training.
 
     Raises:
-        InputError: The predictor or the texts cannot be read or do not go
-            together, the predictor was fitted to tables, the name of the run
-            is not one for files, the history cannot be used or holds this
-            run, or the reference is not one run on these texts.
+        InputError: The predictor or the texts cannot be read, the predictor
+            was fitted on other texts or to tables, the name of the run
+            cannot be part of a file name, the history cannot be used or
+            contains this run, or the reference does not consist of one run
+            on these texts.
         OSError: The folder cannot be created.
 
     Attributes:
-        triage (Optional[Triage]): The last predictions and forecasts, even
-            if a log of them failed.
-        comparison (Optional[Comparison]): With the reference at the last
-            step; None if it has no dump after as much training. A note names
-            the measure, tokens or steps.
+        triage (Optional[Triage]): The latest predictions and forecasts. It
+            is set even if one of the `logs` failed.
+        comparison (Optional[Comparison]): Comparison of the latest reading
+            with the reference; None without a reference, or if the reference
+            has no dump after as much training. A note in it says whether
+            training is measured in tokens or steps.
     """
 
     def __init__(
@@ -101,14 +109,14 @@ class LivePredictions(PublicNames):
         self.losses = self.folder / LOSSES
         self.losses.mkdir(parents=True, exist_ok=True)
         self._logs = logs
-        # Accuracies may be there before the losses of their readings.
+        # `known` may have accuracies of readings that are still to come.
         self._job = TriageJob(
             predictor, [], history or (), budget=budget, may_come=True)
         self._known = Path(known) if known else None
         if run in self._job.read_history():
             raise InputError(f'run {run!r}', 'a run that is not in the '
-                             'history', 'it in the history too',
-                             'Leave it out of the history.')
+                             'history', 'this run in the history',
+                             'Remove this run from the history.')
         self._reference = Reference(reference) if reference else None
         if self._reference:
             first = self._reference.first.read(predictor.columns.fingerprint)
@@ -123,22 +131,28 @@ class LivePredictions(PublicNames):
              tokenizer: PreTrainedTokenizerBase,
              step: int,
              tokens: float = 0) -> Triage:
-        """Score the model, and predict it at this step and at the end.
+        """Score the model, and predict its accuracies now and at the end.
 
-        The model is left as it was; see `losses_in_training`. `step` counts
-        optimiser steps so far, 1 or more. At the first,
-        later readings in the folder are left out: see `begin`. `tokens` are
-        those seen so far, 0 if unknown, and place it beside a reference.
+        The model is left as it was; see `losses_in_training`.
+
+        Args:
+            model (nn.Module): The model in training.
+            tokenizer (PreTrainedTokenizerBase): Tokenizer of the model.
+            step (int): Number of optimiser steps so far, 1 or more. If
+                `begin` was not called before, the first call of `read`
+                ignores the readings in the folder beyond `step - 1`.
+            tokens (float): Number of training tokens so far, 0 if unknown.
+                A reference run is compared after as many tokens.
 
         Returns:
             Triage: Predictions and their 90 % intervals at all readings of
-            the run up to this step, and the forecast of the end from them
-            where there are earlier runs.
+            the run so far, and the forecast of its end if a history was
+            given.
 
         Raises:
-            InputError: The step is not 1 or more, or as in
-                `losses_in_training` and `judge`.
-            OSError: Something cannot be written.
+            InputError: The step is below 1, or as in `losses_in_training`
+                and `judge`.
+            OSError: The losses or the tables cannot be written.
         """
         if self._stale is None:
             self.begin(step - 1)
@@ -146,11 +160,11 @@ class LivePredictions(PublicNames):
         return self.judge(step)
 
     def begin(self, step: int) -> None:
-        """Leave out the readings beyond the step where a training begins.
+        """Ignore the readings beyond the step where a training begins.
 
-        They are those of another training of this name, or of one that was
-        cut off. Each counts again once it is made anew. A warning in the log
-        of the module names them.
+        Such readings are left from another training of the same name, or
+        from an interrupted one. A reading counts again once its step is
+        scored anew. A warning, by `logging`, lists the ignored readings.
         """
         self._stale = {reading for reading in self.steps() if reading > step}
         if self._stale:
@@ -165,11 +179,14 @@ class LivePredictions(PublicNames):
                      tokenizer: PreTrainedTokenizerBase,
                      step: int,
                      tokens: float = 0) -> None:
-        """Score the model, and keep its losses in the folder, as `read` does.
+        """Score the model, and write its token losses to the folder.
+
+        Arguments and errors are those of `read`.
         """
         if step < 1:
             raise InputError(f'run {self.run!r}', 'a step of 1 or more',
-                             str(step), 'Count optimiser steps.')
+                             str(step), 'Give the number of optimiser steps '
+                             'so far.')
         name = f'{self.run}@{step}'
         write_dump(
             self._dump(step),
@@ -186,7 +203,7 @@ class LivePredictions(PublicNames):
         return self.losses / f'{self.run}@{step}.safetensors'
 
     def steps(self) -> list[int]:
-        """Return the steps whose losses are in the folder, rising."""
+        """Return the steps whose losses are in the folder, ascending."""
         start = glob.escape(f'{self.run}@')
         steps = []
         for path in self.losses.glob(f'{start}*.safetensors'):
@@ -196,14 +213,17 @@ class LivePredictions(PublicNames):
         return sorted(steps)
 
     def judge(self, step: int) -> Triage:
-        """Predict and forecast by the losses in the folder; write and log it.
+        """Predict and forecast from the losses in the folder.
 
-        Readings that `begin` leaves out do not count. `step` is the last one.
+        The results are written to the tables in the folder and given to the
+        `logs`. Readings that `begin` ignores do not count. `step` is the step
+        of the last reading.
 
         Raises:
             InputError: The losses cannot be used, there are none, the step
-                is beyond the budget, the tables cannot be written, or a log
-                failed, which is said after all others were written.
+                is beyond the budget, the tables cannot be written, or one of
+                the `logs` failed. A failed log is raised only after the
+                tables were written and all other logs were called.
         """
         self._job.dumps = []
         for reading in self.steps():
@@ -219,7 +239,7 @@ class LivePredictions(PublicNames):
         for log in self._logs:
             try:
                 log(curves_of(triage, self.comparison), step)
-            # Trackers have errors of their own.
+            # A tracker can raise an exception of any class.
             except Exception as error:
                 failure = error
         if failure:
@@ -247,10 +267,11 @@ def losses_in_training(model: nn.Module, tokenizer: PreTrainedTokenizerBase,
                        texts: TextSet, name: str) -> TokenLossDump:
     """Score a model between two steps of its training, in nats.
 
-    It is a causal LM of `transformers`, perhaps compiled or wrapped for
-    data-parallel training. Its modes, its gradients and the states of all
-    random numbers are afterwards what they were. An `InputError` if it is not
-    a whole model of `transformers`, or as in `token_losses`.
+    `model` is a causal LM of `transformers`, perhaps compiled or wrapped for
+    data-parallel training. Its training modes, its gradients and the states
+    of all random-number generators are the same afterwards as before. Raises
+    an `InputError` if `model` is not a model of `transformers` or is sharded
+    over several ranks, or as in `token_losses`.
     """
     whole = _whole_model(model)
     devices = {p.device for p in whole.parameters() if p.is_cuda}
@@ -262,8 +283,9 @@ def losses_in_training(model: nn.Module, tokenizer: PreTrainedTokenizerBase,
         finally:
             random.setstate(python)
             np.random.set_state(numpy)
-            # Copies of weights in half precision that an outer `autocast`
-            # keeps were made without gradients.
+            # An outer `autocast` caches half-precision copies of the
+            # weights. Scoring made these copies without gradients, so the
+            # next training step must not reuse them.
             torch.clear_autocast_cache()
 
 
@@ -272,26 +294,29 @@ def _whole_model(model: nn.Module) -> PreTrainedModel:
     while isinstance(inner, nn.Module):
         if isinstance(inner, PreTrainedModel):
             break
-        # A compiled model, or one that is the same on several devices.
+        # `torch.compile` wraps a model as `_orig_mod`; data-parallel
+        # wrappers keep it as `module`.
         inner = getattr(inner, '_orig_mod', getattr(inner, 'module', None))
     if not isinstance(inner, PreTrainedModel):
         raise InputError(
             'model in training', 'a causal LM of transformers',
             f'a {type(model).__name__}', 'Give the model that the trainer '
-            'wraps; for others, see Tables in docs/formats.md.')
+            'wraps; for other models, see Tables in docs/formats.md.')
     if _is_sharded(model):
-        # The others would have to run the model too: waiting for them hangs.
+        # A sharded model runs only if all ranks run it. Only one rank scores,
+        # so it would wait forever.
         raise InputError(
             'model in training', 'the whole model on one rank',
-            'a part of it on each (FSDP, ZeRO-3 or tensor parallel)',
-            'Score its checkpoints by `salience watch`.')
+            'a model sharded over the ranks (FSDP, ZeRO-3 or tensor parallel)',
+            'Score its saved checkpoints with `salience watch`.')
     return inner
 
 
 def _is_sharded(model: nn.Module) -> bool:
-    # Names in place of classes, whose modules not every torch has: FSDP 1
-    # wraps modules, FSDP 2 and tensor parallel make tensors of a mesh of
-    # devices, and ZeRO-3 numbers the parameters that it took apart.
+    # Names are compared, not classes, because not every version of torch has
+    # the modules of these classes. FSDP 1 wraps modules, FSDP 2 and tensor
+    # parallelism give parameters a `device_mesh`, and ZeRO-3 gives each
+    # parameter that it shards a `ds_id`.
     for module in model.modules():
         if type(module).__name__ == 'FullyShardedDataParallel':
             return True

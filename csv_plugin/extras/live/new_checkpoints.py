@@ -1,4 +1,4 @@
-"""Checkpoints that a training saves, scored as they appear."""
+"""Scoring of the checkpoints that a training saves, as they appear."""
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,18 +17,25 @@ from csv_plugin.triage.result import Triage
 #: The last file of a checkpoint that `transformers.Trainer` writes.
 LAST_FILE = 'trainer_state.json'
 
-#: Name, time of change and size of each file of a folder.
+#: Name, modification time (ns) and size (bytes) of each file of a folder.
 Stamp = list[tuple[str, int, int]]
 
 
 class CheckpointJob:
-    """Reads the checkpoints of a training that have no losses yet.
+    """Scores the checkpoints of a training that have no losses yet.
 
-    Losses are looked for in the folder of `live`, so a job that was killed
-    goes on where it was. `pattern` matches folders whose names tell the step;
-    see `checkpoint_folders`. `complain` gets why a checkpoint cannot be
-    read, once until its files change. By default the checkpoint has the
-    tokenizer.
+    A checkpoint has losses if the folder of `live` holds them, so a job that
+    was killed can be started again and continues.
+
+    Args:
+        pattern (str): Pattern of the checkpoint folders, whose names contain
+            the step; see `checkpoint_folders`.
+        live (LivePredictions): Writes the losses and predicts from them.
+        complain (Callable): Called with the reason why a checkpoint cannot
+            be read: once, and again only after its files have changed.
+        tokenizer (Optional[str]): Name or path of the tokenizer; by default
+            each checkpoint's own tokenizer is loaded.
+        trust_remote_code (bool): Whether code in the checkpoints may run.
     """
 
     def __init__(self,
@@ -42,22 +49,26 @@ class CheckpointJob:
         self.complain = complain
         self.tokenizer = tokenizer
         self.trusted = trust_remote_code
-        # As they were at the last look, and when they could not be read.
+        # The stamp of each folder at the last call of `update`, and the stamp
+        # with which it could not be read.
         self._seen: dict[Path, Stamp] = {}
         self._refused: dict[Path, Stamp] = {}
         self._judged = self._scored = False
 
     @property
     def failed(self) -> bool:
-        """Whether there were checkpoints to read, and none could be."""
+        """Whether checkpoints were found, but none of them could be read."""
         return bool(self._refused) and not self._scored
 
     def update(self, saved: bool = False) -> Optional[Triage]:
-        """Read the new checkpoints that are written completely.
+        """Score the new checkpoints that are written completely.
 
-        These have the last file of `Trainer`, or their files are as at the
-        last look; all are if `saved`. The triage is by all checkpoints so far;
-        None if nothing is new since the last call.
+        A checkpoint is complete if it has `LAST_FILE`, or if its files have
+        not changed since the previous call. With `saved`, the training is
+        over and every checkpoint is taken as complete.
+
+        Returns the triage of all checkpoints so far, or None if nothing is
+        new since the last call.
         """
         found = checkpoint_folders(self.pattern)
         folders = {}
@@ -67,7 +78,8 @@ class CheckpointJob:
         triage = None
         for step in sorted({*folders} - known):
             is_read = False
-            # A trainer may remove it before, or while, it is read.
+            # The trainer may remove the checkpoint before or while it is
+            # read.
             with suppress(FileNotFoundError):
                 if self._is_due(folders[step], saved):
                     is_read = self._read(folders[step], step)
@@ -78,7 +90,7 @@ class CheckpointJob:
         return triage
 
     def _judge(self) -> Triage:
-        """Judge all readings; the next look tries again if it fails."""
+        """Predict from all readings; `update` retries if this fails."""
         self._judged = False
         triage = self.live.judge(max(self.live.steps()))
         self._judged = True
@@ -96,7 +108,10 @@ class CheckpointJob:
         return settled and self._refused.get(folder) != stamp
 
     def _read(self, folder: Path, step: int) -> bool:
-        """Keep the losses of a checkpoint, unless it is refused."""
+        """Score a checkpoint and write its losses.
+
+        Returns False, and calls `complain`, if it cannot be read.
+        """
         try:
             tokenizer = load_tokenizer(self.tokenizer or folder, self.trusted)
             model: Any = load_causal_lm(folder, self.trusted)

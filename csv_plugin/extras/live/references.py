@@ -1,4 +1,4 @@
-"""Another run, with which a training is compared after as much training."""
+"""A reference run: a training is compared with it at the same progress."""
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,15 +11,16 @@ from csv_plugin.io.tables import write_csv
 from csv_plugin.triage.checkpoints import (Checkpoint, describe_checkpoints,
                                            read_checkpoints)
 
-#: Folder of the dumps, and the table of their tokens, below that of live
-#: predictions.
+#: Names inside the folder of `LivePredictions`: the folder of the dumps, and
+#: the table with the number of training tokens of each dump.
 LOSSES, READINGS = 'losses', 'readings.csv'
 
 
 class Reference:
-    """The dumps of one run, and the training tokens where these are known.
+    """The dumps of one run, with their training tokens where known.
 
-    The place is a folder of live predictions, or as in `find_dumps`.
+    `folder` is the folder of a `LivePredictions`, or a path of dumps as
+    `find_dumps` takes it.
     """
 
     def __init__(self, folder: FilePath) -> None:
@@ -30,7 +31,8 @@ class Reference:
         if len(runs) != 1:
             raise InputError(
                 f'reference {folder}', 'the dumps of one run', ', '.join(runs)
-                or 'none', 'Name those of one run, such as run@*.safetensors.')
+                or 'none', 'Name the dumps of one run, such as '
+                'run@*.safetensors.')
         self._places = []
         self._has_tokens = False
         for name, place in dumps.items():
@@ -45,12 +47,16 @@ class Reference:
 
     def find(self, step: int,
              tokens: float) -> tuple[str, Optional[DumpPlace]]:
-        """Return the measure, 'tokens' if both runs know theirs or 'steps',
-        and the dump after as many of them, if there is one.
+        """Find the reference's dump after as much training.
+
+        `step` and `tokens` are those of the run that is compared; `tokens`
+        are 0 if unknown. Returns the measure of training and the dump, None
+        if there is none. The measure is 'tokens' if both runs state their
+        tokens, else 'steps'.
         """
         if tokens > 0 and self._has_tokens:
-            # Tokens that differ by a smaller share are the same: of a last
-            # short batch.
+            # Relative difference up to which two numbers of tokens count as
+            # equal: a short last batch makes them differ slightly.
             difference = 1e-3
             for point, place in self._places:
                 if math.isclose(point.tokens, tokens, rel_tol=difference):
@@ -63,13 +69,17 @@ class Reference:
 
 
 def read_readings(folder: Path) -> dict[str, Checkpoint]:
-    """Return the readings whose tokens are known; `InputError` for others."""
+    """Return the readings in a folder whose training tokens are known.
+
+    An `InputError` if the table of readings cannot be used.
+    """
     path = folder / READINGS
     return read_checkpoints(path) if path.exists() else {}
 
 
 def write_readings(folder: Path, readings: Mapping[str, Checkpoint]) -> None:
-    """Write a table that `salience triage --checkpoints` takes."""
+    """Write the table of readings, as `salience triage --checkpoints` takes.
+    """
     rows = []
     for name, point in readings.items():
         rows.append((name, point.run, point.step, point.tokens))

@@ -1,4 +1,4 @@
-"""Triages of a training as curves, for any tracker."""
+"""Predictions of a training as curves for any experiment tracker."""
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,18 +13,20 @@ from csv_plugin.core.predictions import Predictions
 from csv_plugin.io.files import FilePath
 from csv_plugin.triage.result import Triage
 
-#: Takes fractions by the name of their curve, and the step.
+#: A function that logs values, by the name of their curve, at a step.
 Log = Callable[[dict[str, float], int], Any]
 
 
 def curves_of(triage: Triage,
               comparison: Optional[Comparison]) -> dict[str, float]:
-    """Return the points at the last checkpoint of a run, as far as known.
+    """Return the values at a run's last checkpoint by name of their curve.
 
     The curves of a benchmark are `predicted/<benchmark>` and
-    `forecast/<benchmark>`, and beside them `<benchmark>.low` and `.high`, the
-    ends of the 90 % interval. Differences to a reference run are
-    `difference/<benchmark>`, with the interval of the comparison.
+    `forecast/<benchmark>`, and `forecast/mean` is the forecast of their mean.
+    The same names with `.low` and `.high` are the limits of the 90 % interval.
+    Accuracies are fractions. Differences from a reference run are
+    `difference/<benchmark>` and `difference/loss`, with the limits of the
+    comparison's intervals. Unknown values have no entry.
     """
     [run] = triage.runs
     names = list(triage.benchmarks)
@@ -45,15 +47,22 @@ def curves_of(triage: Triage,
 
 
 def _ends_of(table: Predictions) -> NDArray[np.float64]:
-    """Accuracies of one model and the ends of their intervals, `(3, B)`."""
+    """Return one model's accuracies and interval limits, `(3, B)`.
+
+    The rows are the accuracies, the lower and the upper limits.
+    """
     numbers = np.array([table.values, table.low, table.high])
-    # Of the only model, by the only method.
+    # The axes are model, benchmark and method; the table has one model and
+    # one method.
     return numbers[:, 0, :, 0]
 
 
 def _points(kind: str, benchmarks: Sequence[str],
             rows: NDArray) -> dict[str, float]:
-    """Known values, lower and upper ends, `(3, B)`, by their curves."""
+    """Return the values of `rows` that are known by name of their curve.
+
+    `rows`, `(3, B)`, are values, lower and upper limits.
+    """
     points = {}
     for end, row in zip(('', '.low', '.high'), rows):
         for benchmark, value in zip(benchmarks, row):
@@ -63,16 +72,17 @@ def _points(kind: str, benchmarks: Sequence[str],
 
 
 def tensorboard_log(folder: FilePath) -> Log:
-    """Return a log of TensorBoard in a folder.
+    """Return a function that logs to TensorBoard files in a folder.
 
     An `InputError` if the package tensorboardX is not installed.
     """
-    # Not at the top: it loads torch.
+    # Imported here, because this import loads torch.
     from csv_plugin.lm.engines.protocol import optional_package
     writer_of = optional_package('tensorboardX', 'TensorBoard').SummaryWriter
 
     def log(curves: dict[str, float], step: int) -> None:
-        # Files that are made within one second would have the same name.
+        # Without the suffix, files that are created within one second would
+        # have the same name.
         with writer_of(
                 str(Path(folder)),
                 filename_suffix=f'.{time.time_ns()}') as writer:

@@ -1,4 +1,4 @@
-"""Live predictions in `transformers.Trainer`."""
+"""A callback of `transformers.Trainer` that makes live predictions."""
 import logging
 import time
 from collections.abc import Iterator, Sequence
@@ -23,31 +23,40 @@ from csv_plugin.triage.result import Triage
 class PredictionCallback(PublicNames, TrainerCallback):
     """Predicts accuracies every few steps, and at the end.
 
-    Nothing that goes wrong in it stops the training or changes its weights:
-    the first failure is a warning, and the next reading is tried all the
-    same. The predictor, the texts and the history are read when the training
-    begins. All ranks may have it; the first one of all scores, writes and
-    logs, while the others go on to where they next wait for it. What a log
-    such as `trainer.log` changes in the control of the trainer is undone.
+    A reading is one scoring of the model on the texts, with the predictions
+    that follow from it. The predictor, the texts and the history are read
+    when the training begins.
+
+    No failure in the callback stops the training or changes its weights: the
+    first one is reported as a warning, and later readings are still
+    attempted. In distributed training every rank may have the callback:
+    global rank 0 scores, writes and logs, while the other ranks continue to
+    their next synchronisation with it. A log such as `trainer.log` changes
+    the trainer's `TrainerControl`; the callback restores it after each
+    reading.
 
     Args:
-        predictor (Predictor | FilePath): Made from token losses.
-        texts (TextSet | FilePath): The texts that it was fitted on.
-        folder (FilePath): For losses and tables; see `LivePredictions`.
-        every (int): Steps between two readings.
-        tokenizer (Optional[PreTrainedTokenizerBase]): Of the model; by
-            default the `processing_class` of the trainer.
+        predictor (Predictor | FilePath): A predictor that was fitted to
+            token losses.
+        texts (TextSet | FilePath): The texts that the predictor was fitted
+            on.
+        folder (FilePath): Folder for losses and tables; see
+            `LivePredictions`.
+        every (int): Number of steps between two readings.
+        tokenizer (Optional[PreTrainedTokenizerBase]): Tokenizer of the
+            model; by default the `processing_class` of the trainer.
         run (str): Name of the training.
-        history (Optional[Sequence[FilePath]]): As in `LivePredictions`.
-        logs (Sequence[Callable]): As there.
-        reference (Optional[FilePath]): As there.
-        known (Optional[FilePath]): As there.
+        history (Optional[Sequence[FilePath]]): See `LivePredictions`.
+        logs (Sequence[Callable]): See `LivePredictions`.
+        reference (Optional[FilePath]): See `LivePredictions`.
+        known (Optional[FilePath]): See `LivePredictions`.
 
     Raises:
         InputError: `every` is not positive.
 
     Attributes:
-        triage (Optional[Triage]): Predictions and forecasts so far.
+        triage (Optional[Triage]): Predictions and forecasts so far; None on
+            other ranks and before the first reading.
     """
 
     def __init__(
@@ -64,8 +73,10 @@ class PredictionCallback(PublicNames, TrainerCallback):
         known: Optional[FilePath] = None,
     ) -> None:
         if every < 1:
-            raise InputError('every', '1 step or more', str(every),
-                             'Give the steps between two readings.')
+            raise InputError(
+                'every', '1 step or more', str(every),
+                'Give the number of steps between two '
+                'readings.')
         self.every = every
         self.tokenizer = tokenizer
         self._make = partial(
@@ -87,7 +98,7 @@ class PredictionCallback(PublicNames, TrainerCallback):
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState,
                        control: TrainerControl, **kwargs: Any) -> None:
-        """Begin anew, and load what readings need."""
+        """Forget an earlier training, and load what readings need."""
         self.triage = None
         self._live = None
         self._warned = False
@@ -101,15 +112,19 @@ class PredictionCallback(PublicNames, TrainerCallback):
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState,
                     control: TrainerControl, **kwargs: Any) -> None:
-        """Read every few steps, and at the last one."""
+        """Make a reading after every `every` steps and the last step."""
         step = state.global_step
         if step % self.every == 0 or step >= state.max_steps:
             self._read(state, control, kwargs)
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState,
                      control: TrainerControl, **kwargs: Any) -> None:
-        """Read a training that was stopped early."""
-        # With the option, the model is no longer the one of the last step.
+        """Make a last reading if the training was stopped early.
+
+        Prints how long all readings took.
+        """
+        # With `load_best_model_at_end`, the model is no longer the one of the
+        # last step.
         if state.global_step > self._read_at and \
                 not args.load_best_model_at_end:
             self._read(state, control, kwargs)
@@ -122,18 +137,19 @@ class PredictionCallback(PublicNames, TrainerCallback):
     def _read(self, state: TrainerState, control: TrainerControl,
               kwargs: dict[str, Any]) -> None:
         step = self._read_at = state.global_step
-        # `trainer.log` clears `should_log`. The training would not log its
-        # own losses at this step, and this rank alone would not take part in
-        # gathering them.
+        # `trainer.log` clears `should_log`. Unless it is restored, the
+        # trainer does not log its own losses at this step, and this rank
+        # alone does not take part in gathering them.
         decided = dict(vars(control))
         with self._guarded(f'Predictions at step {step}'):
             if state.is_world_process_zero:
                 live, tokenizer = self._prepared(state, kwargs)
                 try:
-                    # 0 unless the arguments of the training include them.
+                    # The number of tokens is 0 unless the training arguments
+                    # ask the trainer to count them.
                     live.read(kwargs['model'], tokenizer, step,
                               state.num_input_tokens_seen)
-                finally:  # A tracker may fail after the model was predicted.
+                finally:  # The triage is set even if a tracker failed.
                     self.triage = live.triage
                     vars(control).update(decided)
 
@@ -141,24 +157,30 @@ class PredictionCallback(PublicNames, TrainerCallback):
         self, state: TrainerState,
         kwargs: dict[str,
                      Any]) -> tuple[LivePredictions, PreTrainedTokenizerBase]:
-        """Return the predictions, loaded if they are not, and a tokenizer."""
+        """Return the `LivePredictions`, made at first use, and a tokenizer."""
         if self._live is None:
             self._live = self._make(budget=state.max_steps)
         tokenizer = self.tokenizer or kwargs.get('processing_class')
         if tokenizer is None:
-            raise InputError('PredictionCallback', 'a tokenizer',
-                             'none, and a trainer without a processing_class',
-                             'Give tokenizer= to one of the two.')
+            raise InputError(
+                'PredictionCallback', 'a tokenizer',
+                'none, and a trainer without a processing_class',
+                'Give tokenizer= to PredictionCallback, or '
+                'processing_class= to the trainer.')
         return self._live, tokenizer
 
     @contextmanager
     def _guarded(self, name: str) -> Iterator[None]:
-        """Turn the first failure of some work into a warning."""
+        """Suppress failures, log the first one, and measure the time.
+
+        `name` is the work that the warning says has failed.
+        """
         began = time.perf_counter()
         try:
             yield
         except Exception as error:
-            # A warning of `warnings` may be made an error, this one not.
+            # By `logging`: filters can turn a warning of `warnings` into an
+            # error, which would stop the training.
             if not self._warned:
                 logging.getLogger(__name__).warning(
                     '%s failed, training goes on: %s', name,

@@ -1,1 +1,1 @@
-"""One static HTML page about a run: scores, predictions, why, how sure."""
+"""A static HTML page about a run: scores, predictions and their reasons."""

@@ -1,4 +1,4 @@
-"""The page as HTML: one file that loads nothing from elsewhere."""
+"""Renders the page as one HTML file that loads no other files."""
 import base64
 import hashlib
 import math
@@ -23,8 +23,8 @@ from csv_plugin.report.leaderboard_tables import mean_cells, rank_cells
 from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.study_tables import FIT_HEADER, FIT_LEGEND, fit_cells
 
-#: Steps of colour between no weight and full weight, one class of the style
-#: each.
+#: Number of shades for weights from 0 to full colour. Each shade is a class in
+#: the style sheet.
 N_LEVELS = 8
 
 
@@ -32,14 +32,18 @@ N_LEVELS = 8
 class HeatSection:
     """Texts with the salience weights of one benchmark.
 
-    Weights of the size `full` are shown in full colour.
+    Weights with an absolute value of `full` or more have the full colour.
     """
     benchmark: str
     full: float
     maps: list[HeatMap]
 
     def level(self, weight: float) -> str:
-        """Style class of a weight: p1..p8, n1..n8; '' for 0 and NaN."""
+        """Return the style class of a weight.
+
+        It is p1 to p8 for positive and n1 to n8 for negative weights, and ''
+        for 0 and NaN.
+        """
         if math.isnan(weight) or weight == 0:
             return ''
         level = math.ceil(N_LEVELS * min(abs(weight) / self.full, 1))
@@ -48,7 +52,7 @@ class HeatSection:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing as SVG, its heading, and how to read it."""
+    """A drawing as SVG, with a heading and a caption that explains it."""
     title: str
     caption: str
     svg: str
@@ -56,7 +60,7 @@ class Picture:
 
 @dataclass(frozen=True, eq=False)
 class PredictorFile:
-    """A predictor, its file and what to call it."""
+    """A predictor, the path of its file, and its label on the page."""
     label: str
     path: str
     predictor: Predictor
@@ -66,9 +70,10 @@ class PredictorFile:
 class Page:
     """The contents of the page.
 
-    `misses` are accuracies outside the intervals of the main predictor, the
-    farthest first; `heat_maps` go by benchmark; `families` go by model, of
-    which some may be absent.
+    `misses` are the observed accuracies outside the main predictor's
+    intervals, the farthest first. `heat_maps` has an element per benchmark,
+    or is the reason why there are none. `families` are the model families by
+    model; models without a known family are absent.
     """
     title: str
     board: Leaderboard
@@ -82,8 +87,8 @@ class Page:
 def render(page: Page) -> str:
     """Return the page as one HTML document.
 
-    Every text is escaped; the Content-Security-Policy allows no script,
-    and the style by its hash; pictures are data: URIs.
+    All text is escaped. The Content-Security-Policy allows no scripts, and
+    only the style sheet with the given hash. Pictures are data: URIs.
     """
     environment = Environment(
         loader=PackageLoader('csv_plugin.extras.page'),
@@ -100,7 +105,7 @@ def render(page: Page) -> str:
         data_uri=_data_uri)
     environment.tests['missing'] = lambda value: isinstance(value, Missing)
     assert environment.loader is not None
-    # Into the page it goes unescaped.
+    # `Markup`, because the style sheet must not be escaped.
     style = Markup(environment.loader.get_source(environment, 'page.css')[0])
     predictions = page.board.predictions
     overall = page.board.overall
@@ -138,12 +143,14 @@ def render(page: Page) -> str:
 
 
 def write_page(path: FilePath, page: Page) -> None:
-    """Write the page; the file appears whole or not at all."""
+    """Write the page to a file, completely or not at all."""
     write_text(path, render(page))
 
 
 def points(number: Optional[float], sign: str = '-') -> str:
-    """Return a number with one decimal and a minus sign; '–' for None, NaN.
+    """Return a number with one decimal; '–' for None and NaN.
+
+    Negative numbers have a typographic minus sign.
 
     >>> points(-3.25), points(3.25, sign='+'), points(-0.04), points(None)
     ('−3.2', '+3.2', '0.0', '–')
@@ -155,10 +162,11 @@ def points(number: Optional[float], sign: str = '-') -> str:
 
 
 def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
-    """The title: models, benchmarks, and the error that is seen or expected.
+    """Return the title of the page.
 
-    Without observed accuracies, it is the root mean square of the errors that
-    are expected.
+    It has the numbers of models and benchmarks, and the mean absolute error
+    on held-out models. Without observed accuracies, it has the root mean
+    square of the expected errors instead.
     """
     cells = predictions.held_out(errors['label'])
     if not errors['n_cells']:
@@ -180,7 +188,7 @@ def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
 
 
 def _blocks(benchmarks: Sequence[str]) -> list[Sequence[str]]:
-    """Divide benchmarks into tables of about equal width."""
+    """Divide benchmarks into groups, for tables of about equal width."""
     most = 5
     n_blocks = -(-len(benchmarks) // most)
     length = -(-len(benchmarks) // n_blocks)
@@ -191,9 +199,11 @@ def _blocks(benchmarks: Sequence[str]) -> list[Sequence[str]]:
 
 
 def _mean_bars(overall: Overall) -> list[dict[str, Optional[float]]]:
-    """Return means of the first method in percent, None without a number.
+    """Return the numbers of each model's bar in the table of means.
 
-    They are observed, predicted and ends of the interval, by model.
+    Each element has the observed mean, the mean that the first method
+    predicts, and the lower and upper limit of its interval, in percent. None
+    stands for unknown numbers.
     """
     view = None
     if overall.methods:
@@ -215,9 +225,9 @@ def _mean_bars(overall: Overall) -> list[dict[str, Optional[float]]]:
 
 
 def _outside(predictions: Predictions) -> set[tuple[str, str, str]]:
-    """Return held-out cells outside of their intervals.
+    """Return the held-out accuracies that are outside their intervals.
 
-    They are named by predictor, model and benchmark.
+    Each is named by predictor, model and benchmark.
     """
     cells = set()
     for label in predictions.methods:
@@ -235,7 +245,7 @@ def _interval(chance: Mapping[str, float], row: Mapping[str, Any]) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """A value of a template, with symbols for invisible characters."""
+    """Return a template's value with symbols for invisible characters."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return visible(value)
     return value
@@ -247,17 +257,19 @@ def _hash(source: str) -> str:
 
 
 def _data_uri(svg: str) -> str:
-    # As an image, a drawing can neither run scripts nor style the page.
+    # As an image, an SVG can neither run scripts nor style the page.
     content = base64.b64encode(svg.encode('utf-8')).decode('ascii')
     return f'data:image/svg+xml;base64,{content}'
 
 
 def _errors(predictions: Predictions, label: str) -> dict[str, Any]:
-    """Errors of one predictor on held-out models.
+    """Return the errors of one predictor on held-out models.
 
-    Mean absolute differences over all cells and by benchmark, fractions, NaN
-    if no model was held out; and how many of the intervals that leave
-    something out contain the observed accuracy.
+    `overall` and `by_benchmark` are mean absolute differences from the
+    observed accuracies, as fractions, NaN if no model was held out. `n_cells`
+    is the number of predictions that were compared. `n_judged` counts those
+    whose interval excludes some accuracies, and `n_inside` those of them
+    whose interval contains the observed accuracy.
     """
     held_out = predictions.held_out(label)
     judged = held_out & ~predictions.uninformative(label)
@@ -275,16 +287,17 @@ def _errors(predictions: Predictions, label: str) -> dict[str, Any]:
 def heat_sections(
         predictor: Predictor,
         texts: Optional[TextSet]) -> Union[list[HeatSection], Missing]:
-    """Return heat maps of every benchmark, or why there are none.
+    """Return the heat maps of every benchmark.
 
-    A predictor of a table of losses has no tokens, and no heat maps.
+    Without `texts`, return the reason why there are none. The list is empty
+    if the predictor was fitted to a table of losses, which has no tokens.
     """
     if predictor.targets is None:
         return []
     if texts is None:
         return Missing('A predictor holds no texts: give the validation set '
                        'with --texts to see its weights.')
-    # Texts that are shown of each benchmark.
+    # Number of texts that are shown for each benchmark.
     n_texts = 3
     sections = []
     for name in predictor.names:

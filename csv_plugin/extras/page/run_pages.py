@@ -1,4 +1,4 @@
-"""Pages of leaderboards, such as that of an OpenCompass run."""
+"""Makes the pages of leaderboards, such as an OpenCompass run's."""
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,8 +26,8 @@ from csv_plugin.report.run_leaderboards import run_leaderboard
 _CAPABILITY = (
     'Accuracy against capability',
     'Each model at the exponent that its losses predict and at its observed '
-    'accuracy. The line is the curve of Eq. 2: full over the exponents of the '
-    'training models, which need not be models of this run, and dashed '
+    'accuracy. The line is the curve of Eq. 2: solid over the exponents of '
+    'the training models, which need not be models of this run, and dashed '
     'beyond.')
 _METHODS = ('Predicted against observed',
             'Held-out models. On the diagonal a prediction is right; '
@@ -39,12 +39,13 @@ def run_page(work_dir: FilePath,
              models: Optional[FilePath] = None,
              texts: Optional[FilePath] = None,
              progress: Progress = iter) -> Page:
-    """Predict the models of a run, beside their observed accuracies.
+    """Return the page of an OpenCompass run: predictions and observations.
 
-    `predictors` are labels and files, the main one first. `models` is a table
-    with families, and `texts` the validation set of the first predictor.
-    `progress` wraps the models. Predictions are conditioned on the same known
-    accuracies as those of the run's newest leaderboard.
+    `work_dir` is the work folder of the run. `predictors` are pairs of a label
+    and a file, the main predictor first. `models` is a table with the models'
+    families, and `texts` the validation set of the main predictor. `progress`
+    wraps the iteration over the models. Predictions are conditioned on the
+    known accuracies that the run's newest leaderboard used.
     """
     info = read_models(models) if models else {}
     families = {name: model.family for name, model in info.items()}
@@ -54,7 +55,8 @@ def run_page(work_dir: FilePath,
         sources.append(PredictorFile(label, path, load_predictor(path)))
     for source in sources:
         source.predictor.check_tokens(f'predictor {source.label!r}')
-    # Before the dumps, which take long: texts may be of another predictor.
+    # Checked before the dumps are read, which takes long: the texts may be
+    # those of another predictor, which is an error.
     text_set = read_texts(texts) if texts else None
     heat_maps = heat_sections(sources[0].predictor, text_set)
     predictors_by_label = {}
@@ -79,8 +81,8 @@ def page_of(title: str, board: Leaderboard, sources: Sequence[PredictorFile],
             families: Mapping[str, str]) -> Page:
     """Return the page of a leaderboard.
 
-    `columns` are what the first predictor of `sources` predicts from, and
-    `families` those of the models, where known.
+    `columns` are the losses from which the first predictor of `sources`
+    predicts, by model. `families` are the known families of models.
     """
     pictures = _pictures(board, sources[0], columns, families)
     return Page(title, board, misses(board.predictions), sources, heat_maps,
@@ -89,10 +91,11 @@ def page_of(title: str, board: Leaderboard, sources: Sequence[PredictorFile],
 
 def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,
               families: Mapping[str, str]) -> list[Picture]:
-    """Pictures of the main predictor, of models with losses and accuracies.
+    """Draw pictures of the main predictor.
 
-    Models have the names of their folders, as in the training; a model
-    without a known family is a family of its own.
+    They show the models that have both losses and observed accuracies. Models
+    have the names of their folders, as in the training. A model without a
+    known family is a family of its own.
     """
     predictor = source.predictor
     predictions = board.predictions.select(
@@ -106,8 +109,9 @@ def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,
         if isinstance(table, FeatureTable) and np.isfinite(accuracies).any():
             tables.append(table)
     is_held_out = predictions.held_out(source.label).any()
-    # Known accuracies took part in their own predictions, so a picture of
-    # both would prove nothing.
+    # With known accuracies and without held-out models, the predictions were
+    # conditioned on the observed accuracies: a picture of both would prove
+    # nothing.
     if not tables or (board.known is not None and not is_held_out):
         return []
     features = FeatureTable.concatenate(tables)
@@ -122,7 +126,10 @@ def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,
 
 
 def _drawn(words: tuple[str, str], figure: Figure) -> Picture:
-    """A picture by its title and caption, without a ground of its own."""
+    """Return a figure as a picture with a transparent background.
+
+    `words` are the title and the caption.
+    """
     figure.patch.set_visible(False)
     for axes in figure.axes:
         axes.patch.set_visible(False)

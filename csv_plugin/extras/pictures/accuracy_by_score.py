@@ -1,4 +1,4 @@
-"""Accuracy against the exponent that losses predict, with the curve of Eq. 2.
+"""Draws accuracy against the exponent that losses predict, and Eq. 2's curve.
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,8 @@ from csv_plugin.extras.pictures.style import (GREY, Look, explain, handle,
                                               looks, pad, panels, picture,
                                               show_empty, wrapped)
 
-#: Styles of the curve where training models are, and elsewhere.
+#: Styles of the curve within the exponents of the training models and beyond
+#: them.
 _FITTED, _BEYOND = 'curve (Eq. 2)', 'beyond the fit'
 _LINES: dict[str, dict[str, Any]] = {
     _FITTED: dict(color='black', lw=1.4, ls='-'),
@@ -31,12 +32,14 @@ _CHANCE: dict[str, Any] = dict(color=GREY, lw=0.9, ls=':')
 
 @dataclass(frozen=True, eq=False)
 class CapabilityPoints:
-    """M models on one benchmark.
+    """The data of one panel: M models on one benchmark.
 
-    Exponents of Eq. 2 that the losses predict, accuracies, NaN where not run,
-    and training models, bool, are `(M,)`. `fitted_range` has the lowest and
-    highest exponent of all training models, not only of these. `floor` is the
-    accuracy of a model that knows nothing.
+    `exponents`, `(M,)`, are the exponents of Eq. 2 that the losses predict,
+    `accuracies`, `(M,)`, the observed accuracies as fractions, NaN where a
+    model was not run, and `fitted`, `(M,)`, is true for training models.
+    `fitted_range` has the lowest and highest exponent of all training models,
+    including those that are not among the M models. `floor` is the lower
+    limit of the curve, the accuracy of a model that knows nothing.
     """
     benchmark: str
     models: tuple[str, ...]
@@ -50,20 +53,22 @@ class CapabilityPoints:
 
     @property
     def drawn(self) -> NDArray[np.bool_]:
-        """Models with an exponent and an accuracy, `(M,)`."""
+        """Whether each model has an exponent and an accuracy, `(M,)`."""
         return np.isfinite(self.exponents) & np.isfinite(self.accuracies)
 
 
 def capability_points(predictor: Predictor, losses: Losses,
                       observed: AccuracyTable,
                       families: Mapping[str, str]) -> list[CapabilityPoints]:
-    """Return what `capability_picture` draws, by benchmark of both tables.
+    """Return what `capability_picture` draws, one element per benchmark.
 
-    Losses, accuracies and families are of the same models, in any order.
+    The benchmarks are those that both the predictor and `observed` have.
+    Losses, accuracies and families belong to the same models, in any order.
 
     Raises:
-        InputError: As in `Predictor.features`, a model has no accuracies or
-            no family, or there is no common benchmark.
+        InputError: As in `Predictor.features`; or a model has no accuracies
+            or no family; or predictor and `observed` have no common
+            benchmark.
     """
     features = predictor.features(losses)
     check_known('families', features.models, families, 'Name its family.')
@@ -73,7 +78,7 @@ def capability_points(predictor: Predictor, losses: Losses,
         raise InputError('capability_points',
                          'accuracies on a benchmark of the predictor',
                          f'only {list(table.benchmarks)}',
-                         'Give accuracies on its benchmarks.')
+                         'Give accuracies on benchmarks of the predictor.')
     exponents = predictor.joint(features).mean
     training = FeatureTable(predictor.fit_models, features.columns,
                             predictor.fit.losses)
@@ -101,10 +106,11 @@ def capability_points(predictor: Predictor, losses: Losses,
 
 @picture
 def capability_picture(points: Sequence[CapabilityPoints]) -> Figure:
-    """Accuracy against the predicted exponent, one panel per benchmark.
+    """Draw accuracy against the predicted exponent, a panel per benchmark.
 
-    Filled points are training models, open ones are held out. Better models
-    stand to the right. Titles have mean absolute distances from the curve.
+    Filled points are training models, open points are held-out models.
+    Better models are further to the right. Titles give the mean absolute
+    distance of the held-out models from the curve.
     """
     families: list[str] = []
     for part in points:
@@ -122,7 +128,10 @@ def capability_picture(points: Sequence[CapabilityPoints]) -> Figure:
 
 
 def _distance(points: CapabilityPoints) -> str:
-    """Line of a title: how far models held out are from the curve."""
+    """Return a line of a title: the held-out models' distance from the curve.
+
+    It is empty if no held-out model is drawn.
+    """
     held_out = points.drawn & ~points.fitted
     if not held_out.any():
         return ''
@@ -161,7 +170,7 @@ def _draw_points(axes: Axes, points: CapabilityPoints,
 
 
 def _curve_ends(points: CapabilityPoints) -> dict[str, tuple[float, float]]:
-    """Exponents between which each of `_LINES` is drawn, if it is."""
+    """Return lowest and highest exponent of each of `_LINES` to draw."""
     ends = pad(points.exponents[points.drawn])
     low, high = np.clip(points.fitted_range, *ends)
     lines = {}
@@ -185,7 +194,7 @@ def _marker(look: Look, fitted: bool) -> dict[str, Any]:
 
 
 def _handles(look: Mapping[str, Look]) -> Sequence[Artist]:
-    """The families, then the meaning of fillings and lines."""
+    """Return the legend: the families, then what fillings and lines mean."""
     black = Look('black', 'o')
     handles = []
     for family, own in look.items():

@@ -1,4 +1,4 @@
-"""Curves of pretraining runs, a panel per benchmark."""
+"""Draws curves of pretraining runs, one panel per benchmark."""
 from collections.abc import Mapping
 
 from matplotlib.artist import Artist
@@ -16,11 +16,12 @@ from csv_plugin.triage.runs import Run
 
 @picture
 def trajectory_picture(triage: Triage) -> Figure:
-    """Predicted accuracy by training tokens, one panel per benchmark.
+    """Draw predicted accuracy against training, one panel per benchmark.
 
-    Lines are predictions, bands their intervals. The axis of tokens is
-    logarithmic if they span more than a factor of 10. Forecasts stand side by
-    side, around their budget.
+    The horizontal axis has training tokens or steps (`triage.measure`). It is
+    logarithmic if they span more than a factor of 10. Lines are predictions,
+    and bands their intervals. Forecasts are points with error bars. The
+    forecasts of several runs are drawn side by side around their budget.
     """
     figure, (row, ) = panels(len(triage.benchmarks))
     names = [run.name for run in triage.runs]
@@ -43,8 +44,7 @@ def _draw_panel(axes: Axes, triage: Triage, benchmark: str,
     for run in triage.runs:
         tokens += run.tokens.tolist()
     ahead = sorted(end for end in triage.ends if end.tokens < end.budget)
-    # Forecasts at one budget are drawn side by side, so far apart as a share
-    # of the budget.
+    # Distance between neighbouring forecasts, as a share of the budget.
     apart = 0.025
     for i, end in enumerate(ahead):
         shift = 1 + apart * (i - (len(ahead) - 1) / 2)
@@ -54,8 +54,12 @@ def _draw_panel(axes: Axes, triage: Triage, benchmark: str,
 
 
 def _scale(axes: Axes, first: float, last: float) -> None:
-    """Choose the axis of tokens by the least and the most that are drawn."""
-    # A range of tokens wider than this factor gets a logarithmic axis.
+    """Choose the scale and the ticks of the horizontal axis.
+
+    `first` and `last` are the smallest and the largest number of tokens that
+    are drawn.
+    """
+    # If last / first exceeds this factor, the axis is logarithmic.
     linear_range = 10
     if linear_range * first < last:
         axes.set_xscale('log')
@@ -66,7 +70,7 @@ def _scale(axes: Axes, first: float, last: float) -> None:
 
 
 def short_count(number: float) -> str:
-    """Return a count with the letter of its magnitude.
+    """Return a count in short form, with k, M, B or T for its magnitude.
 
     >>> [short_count(n) for n in (0, 500, 1.5e6, 2e10, 1e12)]
     ['0', '500', '1.5M', '20B', '1T']
@@ -105,7 +109,7 @@ def _draw_forecast(axes: Axes, triage: Triage, end: End, b: int, own: Look,
                       color=own.colour,
                       ls=':',
                       zorder=2)
-    # The expected accuracy may lie beyond an end of the interval.
+    # The expected accuracy may lie outside the interval.
     below = max(value - 100 * found.low, 0)
     above = max(100 * found.high - value, 0)
     axes.errorbar(

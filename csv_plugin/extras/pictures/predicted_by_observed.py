@@ -1,4 +1,4 @@
-"""Predicted beside observed accuracies."""
+"""Draws predicted against observed accuracies."""
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -13,11 +13,12 @@ from csv_plugin.extras.pictures.style import (GREY, Look, explain, handle,
 
 @picture
 def methods_picture(predictions: Predictions) -> Figure:
-    """Predictions of held-out models, by their observed accuracy.
+    """Draw predicted against observed accuracy of held-out models.
 
-    One row per method, one column per benchmark; intervals are bars, and the
-    mean absolute error is above each panel. Panels of one benchmark share
-    their limits, which contain all points; bars may extend beyond.
+    There is one row of panels per method and one column per benchmark.
+    Intervals are vertical bars, and the mean absolute error is above each
+    panel. All panels of a benchmark have the same limits of their axes. The
+    limits contain all points, but bars may extend beyond them.
     """
     names, methods = predictions.benchmarks, predictions.methods
     figure, rows = panels(len(names), len(methods), (2.2, 2.3))
@@ -39,7 +40,7 @@ def methods_picture(predictions: Predictions) -> Figure:
 
 
 def _limits(predictions: Predictions, b: int) -> tuple[float, float]:
-    """Return limits of both axes of a benchmark, in percent."""
+    """Return the limits of both axes of benchmark `b`, in percent."""
     percents = []
     for p, method in enumerate(predictions.methods):
         mask = predictions.held_out(method)[:, b]
@@ -59,7 +60,7 @@ def _handles(level: float) -> list[Artist]:
 
 def _draw_panel(axes: Axes, predictions: Predictions, b: int, p: int,
                 own: Look) -> str:
-    """Draw one method on one benchmark, and return a title with its error."""
+    """Draw method `p` on benchmark `b`; return a title with its error."""
     mask = predictions.held_out(predictions.methods[p])[:, b]
     axes.axline((0, 0), slope=1, color=GREY, lw=0.9, ls='--', zorder=1)
     if not mask.any():

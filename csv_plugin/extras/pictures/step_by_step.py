@@ -1,4 +1,4 @@
-"""Accuracies and errors step by step of Algorithm 2 (the paper's Fig. 6)."""
+"""Draws accuracies and errors at steps of Algorithm 2 (the paper's Fig. 6)."""
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,13 +27,15 @@ _CHOSEN: dict[str, Any] = dict(color='black', lw=0.9, ls=':')
 
 @picture
 def steps_picture(steps: TrainingSteps, families: Mapping[str, str]) -> Figure:
-    """Accuracy against capability score at three steps, then the errors.
+    """Draw accuracy against capability score at three steps, then the errors.
 
-    One row per benchmark: the first step, one after a tenth of the way, and
-    the step that the validation models chose. Filled points are training
-    models, open ones are others; better models stand to the right. The last
-    panel has root mean squared errors at every step, and titles those of the
-    test models, or of the validation models if there are none.
+    There is one row per benchmark. Its first three panels are the first step,
+    the step after a tenth of the way to the chosen one, and the step that was
+    chosen by the error on the validation models. Filled points are training
+    models, open points are other models; better models are further to the
+    right. The fourth panel has the root mean squared errors of each split at
+    every step. Titles give the error of the test models, or of the validation
+    models if there are no test models.
     """
     look = looks(families[model] for model in steps.models)
     judged = TEST if TEST in steps.splits else VALIDATION
@@ -57,7 +59,7 @@ def steps_picture(steps: TrainingSteps, families: Mapping[str, str]) -> Figure:
 def _draw_models(axes: Axes, steps: TrainingSteps, step: int, b: int,
                  families: Mapping[str, str], look: Mapping[str,
                                                             Look]) -> None:
-    """Draw the models of one step, and the curve that was fitted to them."""
+    """Draw the models at one step, and the curve that was fitted to them."""
     scores = steps.scores[step, :, b]
     accuracies = steps.accuracies[:, b]
     family_names = [families[model] for model in steps.models]
@@ -72,7 +74,8 @@ def _draw_models(axes: Axes, steps: TrainingSteps, step: int, b: int,
                     100 * accuracies[chosen],
                     label=one_line(family),
                     **_marker(look[family], is_fitted))
-    # Scores are sums of losses with weights above 0.
+    # Scores are weighted sums of losses with positive weights, so that they
+    # have a logarithm.
     drawn = scores[~np.isnan(accuracies)]
     low, high = np.exp(pad(np.log(drawn)))
     grid = np.geomspace(low, high, 200)
@@ -90,7 +93,7 @@ def _draw_errors(axes: Axes, steps: TrainingSteps, b: int) -> None:
         if np.isfinite(errors).any():
             axes.plot(errors, **settings)
     axes.axvline(steps.best_step[b], **_CHOSEN)
-    # Linear up to the first step, then logarithmic.
+    # The axis is linear up to step 1, and logarithmic beyond.
     axes.set_xscale('symlog', linthresh=1)
     axes.xaxis.set_major_formatter('{x:g}')
     axes.set(xlim=(0, len(steps.scores)), ylim=(0, None))

@@ -1,7 +1,8 @@
 """The style of all pictures: colours, panels, axes, legends and files.
 
-Colours are those of Okabe and Ito, which people with colour-blindness can
-tell apart; a marker repeats the colour. Text is never a formula.
+The colours are the palette of Okabe and Ito, which people with
+colour-blindness can tell apart. Names differ in their marker too. Text is
+never interpreted as a formula.
 """
 import functools
 import re
@@ -23,19 +24,22 @@ from numpy.typing import NDArray
 from csv_plugin.core.escaping import one_line
 from csv_plugin.io.files import FilePath, atomic_path
 
-#: Okabe and Ito (2008) without the yellow, which is pale on white.
+#: The palette of Okabe and Ito (2008) without its yellow, which is pale on
+#: white.
 COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9',
            '#000000')
-#: Nine have no factor in common with seven colours: 63 pairs differ.
+#: Nine markers and seven colours have no common factor, so that cycling
+#: through both gives 63 different pairs.
 MARKERS = ('o', 's', '^', 'D', 'v', 'P', 'X', 'p', '*')
-#: Of lines; dotted ones have other meanings.
+#: Styles of lines by which names differ; dotted lines have other meanings.
 LINES = ('-', '--', '-.')
-#: Of diagonals, chance levels, borders and all else that is not data.
+#: Colour of diagonals, chance levels, borders and all else that is not data.
 GREY = '#767676'
-#: Most panels side by side: more would be too small on a printed page.
+#: Largest number of panels side by side: more panels would be too small on a
+#: printed page.
 ABREAST = 4
-#: Fonts that are taken where they are installed, for characters that the
-#: first one, which comes with matplotlib, does not have.
+#: Fonts in order of preference. The first one comes with matplotlib; the other
+#: fonts, where installed, show characters that the first one lacks.
 _FONTS = ('DejaVu Sans', 'Noto Sans CJK SC', 'Noto Sans SC',
           'Source Han Sans SC', 'WenQuanYi Zen Hei', 'WenQuanYi Micro Hei',
           'PingFang SC', 'Microsoft YaHei', 'SimHei', 'Arial Unicode MS')
@@ -89,7 +93,10 @@ class Look:
 
 
 def looks(names: Iterable[str]) -> dict[str, Look]:
-    """Return one look per name, in the order of their first appearance."""
+    """Return a look for each name.
+
+    Looks are assigned in the order in which the names first appear.
+    """
     found: dict[str, Look] = {}
     for name in names:
         if name not in found:
@@ -98,20 +105,25 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
 
 
 def look(index: int) -> Look:
-    """Return the look of the name at a place."""
+    """Return the look of the name at an index."""
     return Look(COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)],
                 LINES[index % len(LINES)])
 
 
 def picture(
         build: Callable[_Arguments, Figure]) -> Callable[_Arguments, Figure]:
-    """Decorator of functions that draw: in this style, laid out at once."""
+    """Decorate a function that draws a figure.
+
+    The figure is drawn in the style of this module and its layout is fixed
+    before it is returned.
+    """
 
     @functools.wraps(build)
     def drawn(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Figure:
         with _styled():
             figure = build(*args, **kwargs)
-            # Tick labels take their style from the settings of this moment.
+            # Tick labels take their style from the settings at the time of
+            # drawing, so they are drawn here.
             figure.draw_without_rendering()
             figure.set_layout_engine('none')
         return figure
@@ -120,9 +132,10 @@ def picture(
 
 
 def save(figure: Figure, path: FilePath) -> None:
-    """Write a picture in a format of matplotlib, by the ending of the name.
+    """Write a picture in the format that the file's extension names.
 
-    The file appears whole or not at all; equal PNG or SVG are equal bytes.
+    The file is written completely or not at all. Equal pictures give equal
+    bytes if the format is PNG or SVG.
     """
     kind = Path(path).suffix[1:].lower()
     metadata = {'Date': None} if kind == 'svg' else {}
@@ -131,7 +144,7 @@ def save(figure: Figure, path: FilePath) -> None:
 
 
 def wrapped(name: str, width: int = 20) -> str:
-    r"""Return a name in lines that a panel has room for.
+    r"""Break a name into lines of at most `width` characters.
 
     >>> wrapped('lambada_openai_perplexity')
     'lambada_openai_\nperplexity'
@@ -152,19 +165,23 @@ def panels(
     n_rows: int = 1,
     size: tuple[float, float] = (2.2, 2.05)
 ) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure, and `n_rows` lists of B axes in a grid that wraps.
+    """Return a figure, and the axes of its panels by row.
 
-    Rows of B panels each wrap together. `size` is that of a panel, inches.
+    There are `n_rows` lists of `n_panels` axes. If a row is longer than
+    `ABREAST` panels, it is continued in a further block of `n_rows` rows
+    below. `size` is the width and height of a panel in inches.
     """
     blocks = -(-n_panels // ABREAST)
-    # Rows of about equal length: five panels are three and two.
+    # Blocks have about equal width: five panels are divided into three and
+    # two.
     columns = -(-n_panels // blocks)
-    # Inches on the left and below, for the labels that panels share.
+    # Inches on the left and below, for the axis labels that panels share.
     left, below = 0.5, 0.4
     width = columns * size[0] + left
-    # Inches, so that the labels of the axes have room beside one panel.
+    # Least width of the figure in inches, so that axis labels and legend fit
+    # even with a single panel.
     least_width = 5.0
-    # One panel or two grow in both directions.
+    # If there are only one or two panels, both width and height grow.
     scale = max(1.0, least_width / width)
     figure = Figure(
         (scale * width, scale**0.5 * blocks * n_rows * size[1] + below),
@@ -186,8 +203,9 @@ def panels(
 def explain(figure: Figure, x: str, y: str, handles: Sequence[Artist]) -> None:
     """Name the axes that all panels share, and add a legend above them.
 
-    The legend has as many even rows as it takes, and the figure grows, so
-    that the panels keep their size.
+    `x` and `y` are the axis labels. The legend has the fewest rows with which
+    it fits the width of the figure. The figure grows by the height of the
+    legend, so that the panels keep their size.
     """
     figure.supxlabel(x)
     figure.supylabel(y)
@@ -204,7 +222,7 @@ def explain(figure: Figure, x: str, y: str, handles: Sequence[Artist]) -> None:
 
 
 def handle(label: str, **settings: Any) -> Line2D:
-    """Return an entry of a legend."""
+    """Return a legend entry with a label and the style of a line."""
     return Line2D([], [], label=label, **settings)
 
 

@@ -19,7 +19,7 @@ from csv_plugin.io.text_sets import subtask_name
 
 _T = TypeVar('_T')
 
-#: Reasons for which an item that was drawn is not used.
+#: Reasons why an item that was drawn is passed over.
 SHOWN_AS_EXAMPLE = 'prompts show it as an example'
 REPEATED = 'an earlier text is the same'
 
@@ -28,10 +28,11 @@ REPEATED = 'an earlier text is the same'
 class TextSource:
     """A benchmark, and how many of its items are drawn.
 
-    The label-token loss of a benchmark is computed on the source of the same
-    name. With `chain_of_thought`, items are the worked examples in the prompts
-    and not those of the test split. `dataset`: see
-    `host_datasets.find_config`.
+    The label-token loss of a benchmark is computed on the texts of the source
+    with the benchmark's name. `dataset` is a dataset config as
+    `host_datasets.find_config` takes it, and `count` the number of items to
+    draw. With `chain_of_thought`, they are drawn from the worked examples in
+    the prompts, not from the test split.
     """
     name: str
     dataset: str
@@ -51,17 +52,17 @@ SOURCES = {
     TextSource('bbh_cot', 'bbh_gen_98fba6', 50, chain_of_thought=True),
 }
 
-#: The 550 texts of the paper (section 4.1). CMMLU is taken rather than C-Eval
-#: because its test split has answers.
+#: The recipe of the paper's 550 texts (section 4.1). It has CMMLU rather than
+#: C-Eval, because the test split of CMMLU has answers.
 PAPER_RECIPE = tuple(SOURCES[name] for name in SOURCES if name != 'ceval')
 
 
 def recipe_of_samples(
         samples: Sequence[tuple[str, int]]) -> tuple[TextSource, ...]:
-    """Return the recipe of names and counts from the command line.
+    """Return a recipe from the names and counts of the command line.
 
-    A name is a key of `SOURCES`, or a dataset config, whose source is then
-    called after its benchmark (`host_datasets.benchmark_name`).
+    A name is a key of `SOURCES` or a dataset config. The source of a dataset
+    config has the name `host_datasets.benchmark_name(config)`.
     """
     recipe = []
     for name, count in samples:
@@ -72,7 +73,10 @@ def recipe_of_samples(
 
 
 class ValidationSet(NamedTuple):
-    """Texts by source, sub-task and place, and their manifest."""
+    """Texts, and the manifest that records how they were drawn.
+
+    Texts are ordered by source, sub-task and index of the item.
+    """
     texts: TextSet
     manifest: dict[str, Any]
 
@@ -82,8 +86,8 @@ def build_validation_set(recipe: Sequence[TextSource],
                          progress: Progress = iter) -> ValidationSet:
     """Draw the texts of a validation set.
 
-    It is the same for the same data, recipe and seed. `progress` wraps the
-    sub-tasks that are loaded.
+    The result depends only on the data, the recipe and the seed. `progress`
+    wraps the iteration over the sub-tasks while they are loaded.
     """
     configs = {source.name: read_config(source.dataset) for source in recipe}
     subtasks = _load(recipe, configs, progress)
@@ -117,7 +121,11 @@ def build_validation_set(recipe: Sequence[TextSource],
 
 def _load(recipe: Sequence[TextSource], configs: dict[str, dict[str, Any]],
           progress: Progress) -> dict[str, list[Subtask]]:
-    """Sub-tasks by source; one error lists all sources that have none."""
+    """Load the sub-tasks of each source.
+
+    `configs` are the dataset configs by source and sub-task. If some sources
+    cannot be loaded, one `InputError` lists them all.
+    """
     loaded: dict[str, list[Subtask]] = defaultdict(list)
     failed: dict[str, str] = {}
     jobs = []
@@ -138,7 +146,7 @@ def _load(recipe: Sequence[TextSource], configs: dict[str, dict[str, Any]],
         reasons = '; '.join(f'{name} ({why})' for name, why in failed.items())
         raise InputError(
             'the recipe', 'datasets that can be loaded',
-            f'{len(failed)} that cannot: {reasons}',
+            f'{len(failed)} that cannot be loaded: {reasons}',
             'Fetch or repair their data as OpenCompass describes it, or '
             'choose other dataset configs.')
     return loaded
@@ -148,14 +156,19 @@ def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
                  seen: set[str]) -> tuple[list[Text], dict[str, list[str]]]:
     """Draw the texts of a source.
 
-    Sub-tasks take turns, in an order drawn anew each round, so their counts
-    differ by one at most unless a sub-task has no more items. Everything is
-    drawn in the order of SHA-256 digests of the seed and the names: the order
-    is the same on every machine, and other sources do not change it.
+    In each round, one item is drawn from every sub-task, in an order of the
+    sub-tasks that is drawn anew. So the counts of two sub-tasks differ by at
+    most one, unless a sub-task has no more items. Sub-tasks and items are
+    drawn in the order of SHA-256 digests of the seed and their names. This
+    order is the same on every machine and does not depend on other sources.
 
-    `seen` has all texts drawn before, `squeeze`d, and gets those drawn now.
-    Returns texts with ids 'source/sub-task/place', in this order; and the ids
-    of the items that were drawn and not used, by reason.
+    `seen` has all earlier texts, in the form that `squeeze` returns; the new
+    texts are added to it.
+
+    Returns:
+        tuple: The texts, with ids 'source/sub-task/index', ordered by
+        sub-task and index; and, by reason, the ids of the items that were
+        drawn but passed over.
     """
     passed_over: dict[str, list[str]] = defaultdict(list)
     supplies = {}
@@ -186,7 +199,8 @@ def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
             found += f' ({", ".join(reasons)})'
         raise InputError(
             f'source {source.name!r}', f'{source.count} items', found,
-            'Ask for fewer.' if n_texts else 'Choose another dataset config.')
+            'Ask for fewer items.'
+            if n_texts else 'Choose another dataset config.')
     drawn: list[Text] = []
     for taken in texts.values():
         drawn += sorted(taken, key=_place)
@@ -194,13 +208,16 @@ def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
 
 
 def _place(text: Text) -> int:
-    """Place of the item of a text, which ends its id."""
+    """Return the index of a text's item, the last part of the text's id."""
     return int(text.text_id.rpartition('/')[2])
 
 
 def _usable(source: TextSource, subtask: Subtask, seed: int, seen: set[str],
             passed_over: dict[str, list[str]]) -> Iterator[Text]:
-    """Texts of a sub-task in the drawn order, without those to pass over."""
+    """Yield the usable texts of a sub-task in the order of the draw.
+
+    Items that cannot be used are added to `passed_over`, the texts to `seen`.
+    """
     for place in _drawn_order(subtask.items, seed, source.name, subtask.name):
         text_id = f'{source.name}/{subtask.name}/{place}'
         try:
@@ -219,7 +236,10 @@ def _usable(source: TextSource, subtask: Subtask, seed: int, seen: set[str],
 
 
 def _drawn_order(candidates: Iterable[_T], *names: object) -> list[_T]:
-    """Candidates in the order of digests of the names and of each of them."""
+    """Return candidates in an order that looks random but is reproducible.
+
+    They are sorted by a digest of `names` and the candidate.
+    """
 
     def digest(candidate: _T) -> bytes:
         key = '\0'.join(map(str, (*names, candidate)))

@@ -1,4 +1,4 @@
-"""Datasets of OpenCompass: their configs, and data from this machine alone."""
+"""Loads datasets of OpenCompass from this machine, without downloads."""
 import os.path
 import random
 import socket
@@ -22,7 +22,10 @@ _FOLDER = Path(opencompass.__file__).parent / 'configs' / 'datasets'
 
 
 def find_config(dataset: str) -> Path:
-    """Find the file of a dataset config: by a name of OpenCompass, or `*.py`.
+    """Return the file of a dataset config.
+
+    `dataset` is the name of a config of OpenCompass, without '.py', or the
+    path of a file `*.py`. An `InputError` if there is not exactly one file.
     """
     files = []
     if not dataset.endswith('.py'):
@@ -38,22 +41,26 @@ def find_config(dataset: str) -> Path:
             found = f'{len(files)}: {", ".join(map(str, files))}'
         raise InputError(
             f'dataset {dataset!r}', 'one dataset config of that name', found,
-            "Name a file of OpenCompass's configs/datasets without '.py', or "
-            'a file.')
+            "Give the name, without '.py', of a file in OpenCompass's "
+            'configs/datasets, or the path of a file *.py.')
     return files[0]
 
 
 def benchmark_name(dataset: str) -> str:
-    """Return the folder of a config of OpenCompass, of others the file's name.
+    """Return the name of the benchmark of a dataset config.
+
+    For a config of OpenCompass, it is the name of the config's folder; for
+    another file, the file's name without '.py'.
     """
     path = find_config(dataset)
     return path.parent.name if _FOLDER in path.parents else path.stem
 
 
 def read_config(dataset: str) -> dict[str, Any]:
-    """Return configs of sub-tasks by name, or by abbr if names are not unique.
+    """Return the configs of a dataset's sub-tasks by name.
 
-    A dataset that is in several lists counts once.
+    If the names are not unique, the keys are the configs' `abbr`. A dataset
+    that is in several lists of the config file counts once.
     """
     path = find_config(dataset)
     try:
@@ -62,7 +69,7 @@ def read_config(dataset: str) -> dict[str, Any]:
     except Exception as error:  # a config is code and can raise anything
         raise InputError(f'dataset {dataset!r}', f'a config in {path}',
                          f'{type(error).__name__}: {error}',
-                         'Repair or replace it.') from error
+                         'Repair or replace this file.') from error
     if not entries:
         raise InputError(f'dataset {dataset!r}',
                          f"a list '..._datasets' in {path}", 'none',
@@ -72,7 +79,7 @@ def read_config(dataset: str) -> dict[str, Any]:
         if by_abbr.setdefault(abbr, entry) != entry:
             raise InputError(
                 f'dataset {dataset!r}', 'one dataset of each abbr',
-                f'two different {abbr!r} in {path}',
+                f'two different datasets {abbr!r} in {path}',
                 'Put the list that you want into a file of its own.')
     names = [str(entry.get('name', abbr)) for abbr, entry in by_abbr.items()]
     unique = len(set(names)) == len(names)
@@ -83,7 +90,7 @@ def _entries(config: Config) -> Iterator[Mapping[str, Any]]:
     keys = [key for key in config if key.endswith('_datasets')] or ['datasets']
     for key in keys:
         entries = config.get(key)
-        # Functions that make such lists have names like theirs.
+        # The name may belong to a function that makes such a list.
         if isinstance(entries, (list, tuple)):
             yield from entries
 
@@ -91,9 +98,10 @@ def _entries(config: Config) -> Iterator[Mapping[str, Any]]:
 def load_dataset(config: Any) -> BaseDataset:
     """Load both splits of a dataset with OpenCompass's own loader.
 
-    Nothing is downloaded, and what the loader draws at random is the same
-    each time. Repetitions (`n`, `k`) are ignored. An `InputError` if the data
-    is not on this machine or the loader fails.
+    Nothing is downloaded. Random seeds are fixed, so that a loader that draws
+    at random returns the same data each time. The config's numbers of
+    repetitions (`n`, `k`) are ignored. An `InputError` if the data is not on
+    this machine or the loader fails.
     """
     once = dict(config)
     once.pop('n', None)
@@ -109,28 +117,32 @@ def load_dataset(config: Any) -> BaseDataset:
             raise InputError(
                 'data', 'what the loader of OpenCompass reads',
                 f'{type(error).__name__}: {error}'.partition('\n')[0],
-                'Fetch or repair it.') from error
+                'Fetch or repair the data.') from error
 
 
 @contextmanager
 def _offline(path: Optional[str]) -> Iterator[None]:
-    """Let a loader that reaches for the network fail at once."""
+    """Make a loader that accesses the network fail at once.
 
-    # An OSError would look like a fault of the network, and be tried again.
+    `path` is the path of the data in the dataset config, for errors.
+    """
+
+    # These functions raise no OSError, because loaders would take it for a
+    # network failure and retry.
     def find(data_path: str, *args: Any, **kwargs: Any) -> str:
         default = os.path.join(host.DEFAULT_DATA_FOLDER, data_path)
         if os.path.exists(default):
             return default
         raise InputError(
             str(path), 'data in COMPASS_DATA_CACHE or ~/.cache/opencompass',
-            'none', 'Fetch it.')
+            'none', 'Fetch the data into one of these folders.')
 
     def refuse(address: Any, *args: Any, **kwargs: Any) -> None:
         raise InputError(
             str(path), 'data on this machine', f'a request to {address}',
-            'Fetch it beforehand.')
+            'Fetch the data beforehand.')
 
-    # The logger would announce every look-up on the screen.
+    # Without the mock, the logger prints a line for every look-up.
     with mock.patch.multiple(
             host, download_dataset=find,
             get_logger=mock.DEFAULT), mock.patch.object(

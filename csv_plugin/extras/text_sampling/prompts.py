@@ -1,9 +1,9 @@
-"""Items of OpenCompass datasets as texts, each with its right answer.
+"""Turns items of OpenCompass datasets into texts with their right answer.
 
-The text of an item is the item's part of the prompt template, filled in, with
-the reference behind it. Left out are instructions, few-shot examples, a
-closing request to think step by step, and the calculator annotations in
-solutions of GSM8K.
+The text of an item is the item's part of the prompt template, filled in, and
+after it the reference answer. The text does not contain instructions,
+few-shot examples, a final request to think step by step, or the calculator
+annotations in solutions of GSM8K.
 """
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -22,8 +22,9 @@ from csv_plugin.core.texts import Text
 from csv_plugin.extras.text_sampling.host_datasets import load_dataset
 from csv_plugin.oc.labels import check_output_column, label_texts
 
-#: The part of a template for an item: a text with columns in braces, or one
-#: for each label if the benchmark is scored by perplexity.
+#: The part of a prompt template for one item: a string with the names of
+#: columns in braces. If the benchmark is scored by perplexity, there is such a
+#: string for each label.
 Item = Union[str, dict[Hashable, str]]
 
 _STEP_BY_STEP = re.compile(r"\s*Let's think step by step\.?\s*\Z")
@@ -35,9 +36,11 @@ _BRACES = re.compile(r'\{(\w+)\}')
 class Subtask:
     """Part of a benchmark.
 
-    `items` are places in the split of the items with a reference; `render`
-    gives the text of one, with its answer marked and the place as its id.
-    `examples` is what prompts show before an item, `squeeze`d.
+    `items` are the indices, in their split, of the items that have a
+    reference answer. `render` returns the text of the item at an index, with
+    the index as the text's id and the range of the answer in its `answer`.
+    `examples` is the text that prompts show before an item, in the form that
+    `squeeze` returns.
     """
     name: str
     items: Sequence[int]
@@ -46,18 +49,18 @@ class Subtask:
 
 
 def squeeze(text: str) -> str:
-    """Return a text with all white space as single spaces."""
+    """Return a text with each run of white space replaced by one space."""
     return ' '.join(text.split())
 
 
 def question(text: Text) -> str:
-    """Return the part before the answer, or the text if that is empty."""
+    """Return the part before the answer, or the whole text if it is empty."""
     start, _ = text.answer or (0, 0)
     return text.text[:start] or text.text
 
 
 def load_subtask(name: str, config: Any) -> Subtask:
-    """Load the items of a dataset's test split, as `load_dataset` does."""
+    """Load the items of a dataset's test split with `load_dataset`."""
     head, item, _ = _read_prompts(config)
     column = check_output_column(config['reader_cfg'].get('output_column'))
     data = load_dataset(config)
@@ -66,7 +69,8 @@ def load_subtask(name: str, config: Any) -> Subtask:
     retriever = config['infer_cfg'].get('retriever', {})
     kind = retriever.get('type', ZeroRetriever)
     if getattr(kind, '__name__', kind).rpartition('.')[2] != 'ZeroRetriever':
-        chosen = retriever.get('fix_id_list')  # by default, any
+        # Without a list, the retriever may choose any item.
+        chosen = retriever.get('fix_id_list')
         for place in _answered(data.train, column):
             if chosen is None or place in chosen:
                 # An item that fails here fails in the test split as well.
@@ -80,7 +84,10 @@ def load_subtask(name: str, config: Any) -> Subtask:
 
 
 def load_worked_examples(name: str, config: Any) -> Subtask:
-    """Read the worked examples in a dataset's prompt, which need no data."""
+    """Read the worked examples in a dataset's prompt.
+
+    They are in the config; the data of the dataset is not needed.
+    """
     examples = worked_examples(*_read_prompts(config))
     return Subtask(
         name,
@@ -89,7 +96,7 @@ def load_worked_examples(name: str, config: Any) -> Subtask:
 
 
 def _answered(split: Dataset, column: str) -> list[int]:
-    """Places of the items that have a reference, which a column contains."""
+    """Return the indices of the items with a reference answer in `column`."""
     if column not in split.column_names:
         raise InputError('output_column', f'one of {split.column_names}',
                          repr(column), 'Repair the dataset config.')
@@ -132,7 +139,10 @@ def _renderer(data: BaseDataset,
 
 
 def _plain_solution(reference: str) -> str:
-    """A reference without the marks of GSM8K, if it has them."""
+    """Return a reference answer without the annotations of GSM8K.
+
+    A reference without GSM8K's final line '#### ...' is returned as it is.
+    """
     solution, mark, final = reference.rpartition('\n#### ')
     if not mark:
         return reference
@@ -140,7 +150,10 @@ def _plain_solution(reference: str) -> str:
 
 
 def _marked(place: int, prompt: str, answer: str) -> Text:
-    """Join a prompt and its answer to a text, and strip outer white space."""
+    """Join a prompt and its answer to a text with the index `place` as id.
+
+    White space at the beginning and the end is removed.
+    """
     prompt = prompt.lstrip()
     answer = answer.rstrip()
     text = prompt + answer
@@ -148,7 +161,10 @@ def _marked(place: int, prompt: str, answer: str) -> Text:
 
 
 def _read_prompts(config: Any) -> tuple[str, Item, Sequence[str]]:
-    """Head and item of the prompts of a dataset config, and its columns."""
+    """Return head and item of a config's prompt template, and its columns.
+
+    See `split_template`.
+    """
     try:
         columns = config['reader_cfg']['input_columns']
         infer = config['infer_cfg']
@@ -168,12 +184,14 @@ def _read_prompts(config: Any) -> tuple[str, Item, Sequence[str]]:
 def split_template(template: Any,
                    columns: Sequence[str],
                    ice_token: Optional[str] = None) -> tuple[str, Item]:
-    r"""Cut a template into the beginning of all prompts and its item.
+    r"""Cut a prompt template into its head and its item.
 
-    The item begins in the first message that names a column: behind the place
-    of the in-context examples (`ice_token`), if there is one, and behind the
-    last blank line before the first column. Messages of a chat are joined by
-    line feeds, as OpenCompass does for models without a chat template.
+    The head is the beginning that all prompts share; the item is the part
+    that is filled in for each item. The item begins in the first message that
+    names a column. In this message, it begins after the last blank line and
+    the last `ice_token` (which stands for the in-context examples) before the
+    first column. Messages of a chat are joined by line feeds, as OpenCompass
+    does for models without a chat template.
 
     >>> split_template('Add.\n\nQ: 1+1\nA: 2\n\nQ: {sum}\nA:', ['sum'])
     ('Add.\n\nQ: 1+1\nA: 2\n\n', 'Q: {sum}\nA:')
@@ -191,7 +209,7 @@ def split_template(template: Any,
 
 def _split(template: Any, columns: Sequence[str],
            ice_token: Optional[str]) -> tuple[str, str]:
-    """Head and item of a template, or of a label's template."""
+    """Return head and item of a template or of one label's template."""
     messages = _messages(template)
     field = _column_fields(columns)
     for n_before, message in enumerate(messages):
@@ -200,8 +218,8 @@ def _split(template: Any, columns: Sequence[str],
             break
     else:
         raise InputError('prompt template',
-                         f'one of the columns {list(columns)}', 'none of them',
-                         'Name the columns of an item in braces.')
+                         f'one of the columns {list(columns)} in braces',
+                         'none of them', 'Name a column in braces.')
     item = '\n'.join(messages[n_before:])
     before = item[:first_field.start()]
     start = 0
@@ -237,7 +255,7 @@ def worked_examples(head: str, item: Item,
                     columns: Sequence[str]) -> list[tuple[str, str]]:
     """Find the examples in a template's head that have the form of its item.
 
-    Returns prompt and answer of each.
+    Returns the prompt and the answer of each example.
     """
     if not isinstance(item, str):
         raise InputError('prompt template', 'a template that is answered in '
@@ -250,7 +268,7 @@ def worked_examples(head: str, item: Item,
     examples = re.findall(rf'(?:(?<=\n\n)|\A)({prompt})(.+?)(?={next_item})',
                           head, re.DOTALL)
     if not examples:
-        raise InputError('prompt template', 'worked examples in it',
+        raise InputError('prompt template', 'worked examples in the template',
                          f'none of the form {item!r}',
                          'Choose a dataset config with examples.')
     return examples

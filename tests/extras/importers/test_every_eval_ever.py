@@ -177,7 +177,7 @@ def weights(**details):
     ([scored('a', n_items=1000), scored('b', n_items=0)], 'ab', [.5, .5],
      1000, []),
     ([scored('a', n_items=10), scored('b', samples=1000)], 'ab', [.5, .5],
-     10, ['are of 10 to 1000 items']),
+     10, ['on 10 to 1000 items']),
     # A trial on a few items.
     ([scored('a', n_items=1838), scored('a', .9, n_items=10)], 'a', [.5],
      1838, ['another record has more items']),

@@ -137,7 +137,7 @@ def test_of_two_runs_of_some_items_the_longer_counts(tmp_path):
         write_results(
             tmp_path, '0.4.9', {'piqa': accuracy}, date, limit=limit,
             items=1838)  # yapf: disable
-    with pytest.warns(UserWarning, match='the newest run counts; name'):
+    with pytest.warns(UserWarning, match='the newest run counts; to use'):
         table = read(tmp_path)
     assert table.values.tolist() == [[.5]] and table.n_items.tolist() == [100]
 
@@ -425,6 +425,6 @@ def test_patterns_of_tasks(tmp_path):
     with pytest.raises(InputError, match="the metric 'f1', found acc,none"):
         read_lm_eval_accuracies([tmp_path / 'a'], ['arc_e*'], {'arc_e*': 'f1'},
                                 {'arc_easy': .25})
-    with pytest.raises(InputError, match="'sci.' of a model or more"):
+    with pytest.raises(InputError, match="'sci.' of at least one model"):
         read_lm_eval_accuracies([tmp_path / 'a'], ['sci*'], None,
                                 {'sci*': .25})

@@ -80,8 +80,8 @@ def test_items_that_no_model_has_are_left_out(tmp_path, changed, reason):
 @pytest.mark.parametrize('changed, message', [
     (dict(sum_logits=1.0), 'change the sign'),
     (dict(sum_logits=float('nan')), 'a finite number'),
-    (dict(num_tokens=0), 'from 1 to all'),
-    (dict(num_tokens=3), 'from 1 to all'),
+    (dict(num_tokens=0), 'a number from 1 to num_tokens_all'),
+    (dict(num_tokens=3), 'a number from 1 to num_tokens_all'),
 ])
 def test_a_loss_that_is_wrong_harms_its_task_alone(tmp_path, changed, message):
     folder = written(tmp_path, [row(0, [answer('a', -1.0, **changed)], 0)])

@@ -44,7 +44,7 @@ def test_the_end_of_a_text_is_another_unit():
 @pytest.mark.parametrize('nats, message', [
     (-1.0, 'change the sign'),
     (math.nan, 'a finite number'),
-    (9999.0, '100 nats or less a byte'),
+    (9999.0, 'at most 100 nats per byte'),
 ])
 def test_impossible_losses_are_refused(nats, message):
     with pytest.raises(InputError, match=message):

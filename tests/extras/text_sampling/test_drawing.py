@@ -191,7 +191,7 @@ def test_sources_that_cannot_be_loaded_are_named(invented_data):
     (invented_data / 'data/BBH/data/navigate.json').write_text('{')
     with pytest.raises(
             InputError,
-            match='2 that cannot: bbh .navigate: data: .* found '
+            match='2 that cannot be loaded: bbh .navigate: data: .* found '
             'JSONDec.*; hellaswag .*: expected data in '):
         build_validation_set((*RECIPE[:2], SOURCES['hellaswag']))
 

@@ -37,7 +37,8 @@ def test_names_without_a_config(dataset, message):
     ('x_datasets = []', 'found none'),
     ('x_datasets = [dict(type="X")]', "KeyError: 'path'"),
     ("a_datasets = [dict(abbr='x', n=1)]\n"
-     "b_datasets = [dict(abbr='x', n=2)]", "two different 'x' in .*mine.py"),
+     "b_datasets = [dict(abbr='x', n=2)]",
+     "two different datasets 'x' in .*mine.py"),
     ('1 / 0', 'ZeroDivisionError'),
 ])
 def test_files_without_a_config(source, message, tmp_path):
