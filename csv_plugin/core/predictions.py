@@ -51,9 +51,10 @@ _NAN = np.array(np.nan)
 def check_labels(where: str, labels: Sequence[str]) -> None:
     """Raise an `InputError` if labels are not unique, or one is `OBSERVED`."""
     if OBSERVED in labels:
-        raise InputError(where, 'labels of predictors', repr(OBSERVED),
-                         'Choose another label: this one stands for observed '
-                         'accuracies.')
+        raise InputError(
+            where, 'labels that are not reserved', repr(OBSERVED),
+            'Choose another label: this one stands for observed '
+            'accuracies.')
     check_unique(where, labels)
 
 

@@ -60,11 +60,10 @@ class Text:
         if self.answer is not None:
             start, end = map(index, self.answer)
             if not 0 <= start < end <= len(self.text):
-                raise InputError(f'answer of {where}',
-                                 'a start and a larger end in '
-                                 f'0..{len(self.text)}, in characters',
-                                 f'{start} to {end}',
-                                 'Count characters from 0, the end excluded.')
+                raise InputError(
+                    f'answer of {where}', 'a start and a larger end in '
+                    f'0..{len(self.text)}, in characters', f'{start} to {end}',
+                    'Count characters from 0, the end excluded.')
             object.__setattr__(self, 'answer', (start, end))
 
     @property

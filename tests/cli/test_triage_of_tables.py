@@ -190,7 +190,7 @@ def test_a_size_is_forecast(sized, tmp_path, capsys):
         'none: left out, as no model to fit to was run there.',
         'The law of losses was fitted to 6 models.',
         'The largest target has 78 times the compute of the largest model. '
-        'Few forecasts beyond 30 times were checked.'
+        'Few forecasts beyond 30 times its compute were checked.'
     ]
     assert (tmp_path / 'out/triage.png').is_file()
 
