@@ -48,7 +48,7 @@ class Run:
         if self.budget < self.tokens[-1]:
             raise InputError(
                 f'run {self.name!r}',
-                f'a budget of at least {self.tokens[-1]:g}, as the last '
+                f'a budget of {self.tokens[-1]:g} or more, as the last '
                 'checkpoint has', f'{self.budget:g}',
                 'Without a budget, a run ends where the earlier runs do. Give '
                 'its tokens (or steps) at the end by --budget, or in the '
