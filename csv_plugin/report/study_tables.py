@@ -29,8 +29,8 @@ fractions). `mean-loss` (mean loss with a learned floor) is the baseline. MAE
 and the width of the {level:.0%} intervals are in points of accuracy (percent),
 `Spearman` is the rank correlation, `coverage` the share of accuracies inside
 their intervals. ({any}): all intervals reach from chance, or below, to 100 %,
-so no accuracy can lie outside. The last row has means over {n_main} main
-benchmarks: geometric means of the MSE, and arithmetic means of the rest. The
+so no accuracy can lie outside. The last row has geometric means of the MSE,
+and arithmetic means of the rest, over {n_main} main benchmarks. The
 leaderboard has errors of means, which are smaller than means of errors.
 """
 

@@ -38,7 +38,7 @@ def notes_on_runs(measure: str, runs: Sequence[Run],
         if point.run not in with_checkpoint:
             without.add(point.run)
     if without:
-        note = 'nothing is forecast, as the run has no checkpoint yet.'
+        note = 'nothing is forecast, as there is no checkpoint yet.'
         named[note] = sorted(without)
     for note, names in named.items():
         yield f'{", ".join(names)}: {note}'

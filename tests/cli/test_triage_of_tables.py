@@ -152,7 +152,7 @@ def test_a_table_tells_how_long_a_run_is(options, tmp_path):
     told = json.loads((tmp_path / 'out/triage.json').read_text())
     # The others are known from a tenth on.
     assert told['forecasts'] == []
-    assert 'a, b, c, d, e, f do not count' in told['notes'][1]
+    assert 'do not count: a, b, c, d, e, f.' in told['notes'][1]
 
 
 SIZE = ['--params', '7e9', '--tokens', '4e13']
