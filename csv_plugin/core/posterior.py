@@ -296,8 +296,8 @@ class Posterior:
         """Return the dual after a step toward `aim`, and its cost.
 
         The duals are `(B, M)`, the costs `(B,)`. `cost` is the cost of `dual`,
-        before the step. The dual of a benchmark does not change if no
-        length of the step reduces its cost.
+        before the step. The dual of a benchmark does not change if no length
+        of the step reduces its cost.
         """
         step = aim - dual
         length = np.ones(len(dual))
@@ -373,9 +373,9 @@ class Posterior:
         """Return the negative log prior of hyper-parameters, and its gradient.
 
         The scale and the noise of a benchmark have a prior only where
-        `included`, `(B,)`, is True. A noise is relative to the
-        noise of independent items; its prior mean is the mean over the
-        benchmarks where `teaching` is True.
+        `included`, `(B,)`, is True. A noise is relative to the noise of
+        independent items; its prior mean is the mean over the benchmarks where
+        `teaching` is True.
         """
         settings, teaching = self.settings, self.teaching
         amounts, typical_scale = hyper[:N_PARTS], hyper[N_PARTS]
