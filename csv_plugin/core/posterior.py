@@ -1,31 +1,33 @@
 """The posterior of exponents given accuracies, and families left out.
 
 This file takes the accuracies of M fitted models on B benchmarks, `(M, B)`,
-and their standardised losses (core.kernels). It computes the distribution of
-their exponents, which are the arguments of the curve in Eq. 2 (core.curve). It
-also learns the hyper-parameters of this distribution, and predicts each family
-of models from the others. The formulas stand in docs/appendix/method.md, from
-"The prior" to "Families left out".
+and the standardised losses of these models (core.kernels). It computes the
+posterior distribution of the models' exponents, which are the arguments of the
+curve in Eq. 2 (core.curve). It also learns the hyper-parameters of this
+distribution, and predicts each family of models from all other families. The
+formulas are in docs/appendix/method.md, from "The prior" to "Families left
+out".
 
 The model. For model m on benchmark b, with the mean loss u that the benchmark
 follows:
 
     f = level_b + scale_b g_b,  level_b ~ N(level, level_width^2)
-    g_b ~ GP(-u, kernel)        (kernels.PARTS, each with its amount)
+    g_b ~ GP(-u, kernel)        (the kernel is a sum of `kernels.PARTS`)
     accuracy = floor_b + (1 - floor_b) sigmoid(f) + noise
     noise has the variance noise_b p (1 - p)
 
 The p in the noise is the observed accuracy with two right and two wrong items
 added (Agresti and Coull, American Statistician 52(2), 1998), so that it does
-not change during a fit. Benchmarks share the amounts of the kernel's parts.
-Given the amounts, they are independent here. What a model's errors on several
-benchmarks have in common is estimated afterwards (core.calibration).
+not change during a fit. Each part of the kernel has an amount, a standard
+deviation, which is the same for all benchmarks. Given the amounts, benchmarks
+are independent here. Correlations between a model's errors on several
+benchmarks are estimated afterwards (core.calibration).
 
 The posterior. It is approximated by a normal distribution about its mode. At
 the mode, each curve is replaced by its tangent (Laplace's method; Rasmussen
-and Williams, Gaussian Processes for Machine Learning, 2006, chapter 3). Steps
-to the mode, and the evidence, leave out the curvature of the curve
-(Gauss-Newton).
+and Williams, Gaussian Processes for Machine Learning, 2006, chapter 3). The
+steps to the mode and the evidence (the marginal likelihood) neglect the second
+derivative of the curve (Gauss-Newton).
 
 A tangent turns an accuracy into a *target*: the exponent at which the tangent
 has the height of the accuracy. Let t be the targets, m their prior mean, and C
@@ -33,18 +35,20 @@ their covariance, which includes noise. Everything is computed from the
 
     dual = C^-1 (t - m)
 
-For example, the posterior mean of an exponent is its prior mean + its
-covariances with the targets @ dual. The dual has one number for each accuracy,
-so the cost does not depend on the number of columns of a table.
+For example, the posterior mean of an exponent is its prior mean, plus the
+scalar product of its covariances with the targets and the dual. The dual has
+one number for each accuracy, so the computing time does not depend on the
+number of columns of the losses.
 
 Hyper-parameters. They are logarithms: the amounts (as standard deviations),
-the typical scale, and for each benchmark its scale and its noise. Gradients of
-the evidence and of the cost of families left out are exact as long as tangents
-and `doubt` stay as they are.
+the typical scale, and for each benchmark its scale and its noise. The
+gradients of the evidence and of the cost of families left out are exact as
+long as tangents and `doubt` are constant.
 
-Two masks of benchmarks, `(B,)`, occur. The shared hyper-parameters (amounts,
-typical scale, usual noise) are learned from the benchmarks of `teaching`. The
-benchmarks that are `included` have a part in the cost that is minimised.
+There are two masks of benchmarks, `(B,)`. The shared hyper-parameters
+(amounts, typical scale, usual noise) are learned from the benchmarks where
+`teaching` is True. A cost that is minimised is a sum over the benchmarks where
+`included` is True.
 """
 from collections.abc import Callable
 from functools import cached_property
@@ -65,25 +69,29 @@ from csv_plugin.core.settings import Settings
 N_PARTS = len(PARTS)
 #: Index of the first benchmark's scale among the hyper-parameters.
 SCALES = N_PARTS + 1
-#: Degrees of freedom of Student's t in costs of families left out. So large
-#: errors cost less than by a normal distribution. A convention, not fitted.
+#: Degrees of freedom of Student's t distribution, which is the density in
+#: costs of families left out. Large errors cost less than with a normal
+#: distribution. The number is a convention and was not fitted.
 COST_DEGREES = 4
-#: Largest numbers of steps to a mode, and of halvings of a step that does not
-#: reduce the cost.
+#: Maximum number of steps to a mode, and maximum number of times that a step
+#: is halved if it does not reduce the cost.
 NEWTON_STEPS, HALVINGS = 30, 9
-#: A mode is found when a step reduces the cost by less than so many nats.
+#: A mode counts as found when a step reduces the cost by less than this number
+#: of nats.
 GAIN = 1e-3
-#: Largest number of steps of hyper-parameters, and their largest change,
-#: before tangents are renewed: far from the mode, these would mislead them.
+#: Maximum number of steps of the hyper-parameters with the same tangents, and
+#: maximum change of a hyper-parameter in these steps. Then new tangents are
+#: taken, because tangents are inexact far from the mode.
 HYPER_STEPS, HYPER_CHANGE = 15, 1.5
 
 
 class Applied(NamedTuple):
-    """Hyper-parameters as the model has them, no longer logarithms.
+    """Hyper-parameters as they enter the model, not as logarithms.
 
-    `part_variances`, `(P,)`, are the squared amounts of `PARTS`. `scales` and
-    `noise`, `(B,)`, are those of the benchmarks. `kernel`, `(B, M, M)`, is the
-    sum of the parts with these amounts.
+    `part_variances`, `(P,)`, are the squared amounts of the P parts of the
+    kernel, `PARTS`. `scales` and `noise`, `(B,)`, have scale_b and noise_b of
+    each benchmark. `kernel`, `(B, M, M)`, is the sum of the parts times their
+    squared amounts.
     """
     part_variances: NDArray[np.float64]
     scales: NDArray[np.float64]
@@ -94,9 +102,10 @@ class Applied(NamedTuple):
 class Solution(NamedTuple):
     """Solution of the linear model that has tangents in place of curves.
 
-    `dual` is `(B, M)`. `inverse` has the inverse covariance of the targets of
-    each benchmark, `(M, M)`. Both are 0 where there is no accuracy.
-    `evidence`, `(B,)`, is the logarithm of the evidence, less a constant.
+    `dual` is `(B, M)`. `inverse` is a list of B matrices `(M, M)`, the inverse
+    covariances of the targets of each benchmark. Both are 0 where there is no
+    accuracy. `evidence`, `(B,)`, is the logarithm of the evidence of each
+    benchmark up to a constant.
     """
     dual: NDArray[np.float64]
     inverse: list[NDArray[np.float64]]
@@ -104,36 +113,40 @@ class Solution(NamedTuple):
 
 
 class Posterior:
-    """Exponents of M fitted models on B benchmarks.
+    """The posterior of the exponents of M fitted models on B benchmarks.
 
     Accuracies are `(M, B)` in 0..1, NaN where there is none; `n_items` are
     `(B,)`, 0 if unknown; `floor` is `(B,)`. `teaching`, `(B,)`, is True for
     benchmarks that amounts, the typical scale and the usual noise are learned
-    from. The other benchmarks have scales and noise of their own, which are
-    fitted afterwards. `straight` is as in `Form`.
+    from. The scales and the noise of all other benchmarks are fitted after
+    that. `straight` is as in `Form`.
 
-    After `follow`, which says what mean losses benchmarks follow, a mode is
-    found by `find_mode`, or tangents are taken where an earlier fit had them
-    (`settle`). Then `scales`, `noise`, `line` and `solution` are set.
+    First call `follow`, which sets the mean loss that each benchmark follows.
+    Then call `find_mode` or, to take the tangents of an earlier fit, `settle`.
+    Both set `scales`, `noise`, `line` and `solution`.
 
     Attributes:
-        hyper: Hyper-parameters, see above.
-        shares: Weights of the C mean losses in what benchmarks follow,
-            `(C, B)`; sums over C are 1.
+        hyper: Logarithms of the hyper-parameters: the P amounts, the typical
+            scale, B scales and B noises.
+        shares: Weights of the C mean losses in the mean loss that each
+            benchmark follows, `(C, B)`; sums over C are 1.
         means: The mean loss that each benchmark follows, `(B, M)`.
-        worst: The largest of these, without absurd models, `(B,)`.
-        scales: Changes of exponents for one deviation of the mean loss,
+        worst: The largest of `means` over the models, without absurd models,
             `(B,)`.
-        noise: Noise of accuracies over p (1 - p), `(B,)`.
+        scales: Changes of exponents for one standard deviation of the mean
+            loss, `(B,)`.
+        noise: Variances of the noise of accuracies, divided by p (1 - p),
+            `(B,)`.
         line: Tangents at the mode.
         solution: Solution of the linear model with these tangents. Its dual is
             used for predictions.
         tangent_dual: The dual at which the tangents were taken, `(B, M)`. The
-            last step to it gained less than `GAIN` nats, unless `NEWTON_STEPS`
-            ran out first; `solution.dual` is one Newton step further. A file
-            keeps it, so that a loaded model has the same tangents.
-        doubt: Variance that is added to the noise of accuracies of models that
-            lie far off, `(M, B)`; 0 for others.
+            last step to it gained less than `GAIN` nats, unless there were
+            `NEWTON_STEPS` steps before that. `solution.dual` is one Newton
+            step further. The file of a predictor contains `tangent_dual`, so
+            that a loaded model has the same tangents.
+        doubt: Variance that is added to the noise of accuracies of outliers,
+            `(M, B)`; 0 for all other models.
     """
 
     def __init__(self, standardised: Standardised, accuracies: NDArray,
@@ -144,19 +157,19 @@ class Posterior:
         self.accuracies = accuracies
         self.seen = ~np.isnan(accuracies)
         self.filled = np.nan_to_num(accuracies)
-        #: Models with an accuracy, by benchmark.
+        #: For each benchmark, indices of the models with an accuracy on it.
         self.rows = [np.flatnonzero(column) for column in self.seen.T]
         items = filled_items(n_items)
         #: Logarithms of the noise that independent items would have, `(B,)`.
         self.independent = -np.log(items)
-        # Two right and two wrong items are added. A cell without an accuracy
-        # may have any value.
+        # Two right and two wrong items are added. Cells without an accuracy
+        # are not used, so their value does not matter.
         observed = np.where(self.seen, accuracies, .5)
         n_right = observed * items + 2
         self.item_variance = item_variance(n_right / (items + 4))
         self.doubt = np.zeros(accuracies.shape)
         families = standardised.families
-        #: Models of each family.
+        #: For each family, indices of its models.
         self.families = []
         for family in np.unique(families):
             self.families.append(np.flatnonzero(families == family))
@@ -171,16 +184,18 @@ class Posterior:
 
     @property
     def _usual_amounts(self) -> NDArray:
-        """Prior means of the amounts of `PARTS`, logarithms, `(P,)`."""
+        """Prior means of the logarithms of the amounts of `PARTS`, `(P,)`."""
         return np.array([getattr(self.settings, part) for part in PARTS])
 
     def follow(self,
                shares: NDArray,
                kernel: Optional[NDArray] = None) -> None:
-        """Let benchmarks follow weighted means of mean losses, `(C, B)`.
+        """Set the mean loss that each benchmark follows.
 
-        The mode has to be found then. With a `kernel`, `(B, M, M)`, amounts
-        stay as they are, and the kernel's parts take no memory.
+        It is a weighted mean of C mean losses, with the weights `shares`,
+        `(C, B)`. After that, find the mode. If a `kernel`, `(B, M, M)`, is
+        given, amounts cannot be learned, and the parts of the kernel take no
+        memory.
         """
         self.shares, self.kernel = shares, kernel
         self.means = (self.standardised.means @ shares).T
@@ -193,7 +208,8 @@ class Posterior:
 
     @cached_property
     def _shared_parts(self) -> dict[str, NDArray]:
-        """Parts of the kernel that do not depend on what is followed."""
+        """Parts of the kernel that do not depend on the mean losses followed.
+        """
         parts = shared_parts(self.standardised, self.standardised,
                              self.settings.tilt, True)
         return dict(parts)
@@ -213,41 +229,51 @@ class Posterior:
         return Applied(part_variances, scales, noise, kernel)
 
     def _prior_mean(self, applied: Applied) -> NDArray:
-        """Prior means of exponents, `(M, B)`."""
+        """Return the prior means of exponents, `(M, B)`."""
         return self.settings.level - applied.scales * self.means.T
 
     def _above(self, applied: Applied, dual: NDArray) -> NDArray:
-        """Exponents less their prior means, `(M, B)`, of a dual `(B, M)`."""
+        """Return exponents minus their prior means, `(M, B)`.
+
+        The exponents are the posterior means that belong to a dual `(B, M)`.
+        """
         by_level = self.settings.level_width**2 * dual.sum(axis=1)
         by_kernel = np.einsum('bij,bj->ib', applied.kernel, dual)
         return by_level + applied.scales**2 * by_kernel
 
     def _line(self, applied: Applied, dual: NDArray) -> Line:
-        """Tangents at the exponents of a dual `(B, M)`."""
+        """Return the tangents at the exponents of a dual `(B, M)`."""
         return self._line_above(applied, self._above(applied, dual))
 
     def _line_above(self, applied: Applied, above: NDArray) -> Line:
-        """Tangents at exponents less their prior means, `(M, B)`."""
+        """Return the tangents at exponents.
+
+        `above` are the exponents minus their prior means, `(M, B)`.
+        """
         exponents = self._prior_mean(applied) + above
         return line_at(exponents, self.filled, self.floor, self.straight)
 
     def _cost(self, applied: Applied, dual: NDArray) -> NDArray:
-        """Minus log posterior by benchmark, `(B,)`, of a dual `(B, M)`."""
+        """Return the negative log posterior of each benchmark, `(B,)`.
+
+        It is up to a constant, at the exponents of a dual `(B, M)`.
+        """
         above = self._above(applied, dual)
         line = self._line_above(applied, above)
         errors = np.where(self.seen, self.filled - line.heights, 0)
         variance = applied.noise * self.item_variance + self.doubt
-        # The prior of exponents costs above' covariance^-1 above / 2, and
-        # covariance^-1 above is the dual.
+        # The negative log prior of exponents is
+        # above' covariance^-1 above / 2, and covariance^-1 above is the dual.
         squares = errors**2 / variance
         squares += dual.T * above
         return squares.sum(axis=0) / 2
 
     def find_mode(self) -> None:
-        """Find the exponents of the highest posterior density.
+        """Find the exponents with the highest posterior density.
 
-        Gauss-Newton steps on the dual, from the last mode or from 0. A step is
-        halved for each benchmark until it reduces the benchmark's cost.
+        This takes Gauss-Newton steps of the dual, from the last mode or from
+        0. For each benchmark, a step is halved until it reduces the cost of
+        this benchmark.
         """
         applied, dual = self._applied(self.hyper), self.dual
         cost = self._cost(applied, dual)
@@ -267,10 +293,11 @@ class Posterior:
 
     def _step(self, applied: Applied, dual: NDArray, aim: NDArray,
               cost: NDArray) -> tuple[NDArray, NDArray]:
-        """The dual after a step toward `aim`, `(B, M)`, and its cost, `(B,)`.
+        """Return the dual after a step toward `aim`, and its cost.
 
-        Benchmarks that no halving helps stay where they are. `cost` is that of
-        the dual before the step.
+        The duals are `(B, M)`, the costs `(B,)`. `cost` is the cost of `dual`,
+        before the step. The dual of a benchmark does not change if no length
+        of the step reduces its cost.
         """
         step = aim - dual
         length = np.ones(len(dual))
@@ -284,7 +311,7 @@ class Posterior:
         return dual + length[:, None] * step, np.minimum(new_cost, cost)
 
     def settle(self, dual: NDArray) -> None:
-        """Take tangents at a dual, and solve the model with them."""
+        """Take tangents at a dual `(B, M)`, and solve the model with them."""
         applied = self._applied(self.hyper)
         self.scales, self.noise = applied.scales, applied.noise
         self.tangent_dual = dual
@@ -296,9 +323,9 @@ class Posterior:
                applied: Applied,
                line: Line,
                with_inverse: bool = True) -> Solution:
-        """Solve the linear model, one Cholesky factor for each benchmark.
+        """Solve the linear model of each benchmark by a Cholesky factor.
 
-        Without the inverse, `Solution.inverse` is empty.
+        Without `with_inverse`, `Solution.inverse` is empty.
         """
         duals = np.zeros_like(self.dual)
         evidence = np.zeros(len(duals))
@@ -317,21 +344,24 @@ class Posterior:
         return Solution(duals, inverses, evidence)
 
     def _factor(self, applied: Applied, line: Line, b: int) -> NDArray:
-        """The lower Cholesky factor of the targets' covariance, `(m, m)`.
+        """Return the lower Cholesky factor of the covariance of targets.
 
-        The targets are those of the m models with an accuracy on benchmark b.
+        The targets are those of the m models with an accuracy on benchmark b,
+        so the factor is `(m, m)`.
         """
         rows = self.rows[b]
-        # A copy, which is changed in place: of many models it is large.
+        # This is a copy, which is changed in place to save memory.
         covariance = applied.kernel[b][np.ix_(rows, rows)]
         covariance *= applied.scales[b]**2
         covariance += self.settings.level_width**2
-        # Noise of accuracies is noise of targets over the squared slope.
+        # The noise variance of a target is that of its accuracy, divided by
+        # the squared slope.
         noise = applied.noise[b] * self.item_variance[rows, b]
         noise += self.doubt[rows, b]
         diagonal = np.diag_indices(len(rows))
         covariance[diagonal] += noise / line.slopes[rows, b]**2
-        # The transposed symmetric matrix is in the order of LAPACK.
+        # The matrix is symmetric. Transposed, it has the memory order that
+        # LAPACK needs to work in place.
         factor, _ = cho_factor(
             covariance.T, lower=True, overwrite_a=True, check_finite=False)
         return factor
@@ -340,15 +370,18 @@ class Posterior:
 
     def _prior(self, hyper: NDArray,
                included: NDArray) -> tuple[float, NDArray]:
-        """Minus log prior of hyper-parameters, and its gradient.
+        """Return the negative log prior of hyper-parameters, and its gradient.
 
-        Only benchmarks that are `included`, `(B,)`, have a prior. That of
-        noise is about the mean over the benchmarks of `teaching`.
+        The scale and the noise of a benchmark have a prior only where
+        `included`, `(B,)`, is True. A noise is relative to the noise of
+        independent items; its prior mean is the mean over the benchmarks where
+        `teaching` is True.
         """
         settings, teaching = self.settings, self.teaching
         amounts, typical_scale = hyper[:N_PARTS], hyper[N_PARTS]
         log_scales, log_noise = hyper[SCALES:].reshape(2, -1)
-        # All below are distances from prior means, in standard deviations.
+        # Each value below is a distance from a prior mean, divided by the
+        # prior standard deviation.
         parts = (amounts - self._usual_amounts) / settings.width
         typical = (typical_scale - settings.typical) / settings.width
         scales = (log_scales - typical_scale) / settings.scale_width
@@ -362,7 +395,7 @@ class Posterior:
         # The typical scale is the prior mean of each scale.
         by_typical = typical / settings.width
         by_typical -= scales.sum() / settings.scale_width
-        # The mean over `teaching` changes with each of their noises.
+        # The mean noise changes with the noise of each teaching benchmark.
         by_mean_noise = (common - own.sum()) * teaching / teaching.sum()
         by_noise = (own + by_mean_noise) / settings.noise_width
         gradient = np.concatenate([
@@ -375,12 +408,13 @@ class Posterior:
 
     def _gradient(self, applied: Applied, line: Line, by_matrix: NDArray,
                   by_above: NDArray) -> NDArray:
-        """Gradient of a cost by hyper-parameters, without their prior.
+        """Return the gradient of a cost with respect to hyper-parameters.
 
-        `by_matrix`, `(B, M, M)`, are derivatives of the cost by covariances of
-        targets, and `by_above`, `(B, M)`, by targets minus their prior mean.
-        All hyper-parameters are logarithms, so each derivative is multiplied
-        by what the hyper-parameter is the logarithm of.
+        The cost is without the prior of the hyper-parameters. `by_matrix`,
+        `(B, M, M)`, are its derivatives with respect to the covariances of
+        targets, and `by_above`, `(B, M)`, with respect to the targets minus
+        their prior means. All hyper-parameters are logarithms, so the
+        derivative with respect to a quantity is multiplied by this quantity.
         """
         scales = applied.scales
         by_kernel = scales[:, None, None]**2 * by_matrix
@@ -388,12 +422,12 @@ class Posterior:
         for i, part in enumerate(self.parts):
             by_variance = (part * by_kernel).sum()
             by_amounts[i] = 2 * applied.part_variances[i] * by_variance
-        # The typical scale is in the prior alone.
+        # The cost depends on the typical scale only through the prior.
         by_typical = [0.]
-        # A scale is in the covariance and in the prior mean.
+        # A scale is a factor in the covariance and in the prior mean.
         by_scales = 2 * (by_kernel * applied.kernel).sum(axis=(1, 2))
         by_scales += scales * (by_above * self.means).sum(axis=1)
-        # Noise of targets for a noise of 1.
+        # Variances of the noise of targets if noise_b were 1.
         spread = np.where(self.seen, self.item_variance / line.slopes**2, 0)
         diagonal = np.diagonal(by_matrix, axis1=1, axis2=2)
         by_noise = applied.noise * (diagonal * spread.T).sum(axis=1)
@@ -401,9 +435,9 @@ class Posterior:
 
     def evidence_cost(self, hyper: NDArray, line: Line,
                       included: NDArray) -> tuple[float, NDArray]:
-        """Return minus log of evidence times prior, and its gradient.
+        """Return the negative log of (evidence x prior), and its gradient.
 
-        The evidence is that of the benchmarks that are `included`, `(B,)`.
+        The evidence is of the benchmarks where `included`, `(B,)`, is True.
         """
         cost, gradient = self._prior(hyper, included)
         applied = self._applied(hyper)
@@ -419,20 +453,22 @@ class Posterior:
                           included: NDArray) -> tuple[float, NDArray]:
         """Return the cost of families left out, and its gradient.
 
-        The cost is minus the log score of targets, which are exponents, by
-        Student's t, plus minus the log prior. Benchmarks that are `included`,
-        `(B,)`, have a part in it. It has a gradient in closed form, so that
-        amounts can be chosen by it. Candidates with other tangents are
-        compared by `accuracy_scores`.
+        The cost is the negative log density, by Student's t, of the targets of
+        each family given all other families, plus the negative log prior. It
+        is a sum over the benchmarks where `included`, `(B,)`, is True. Its
+        gradient is in closed form, so it is used to choose the amounts. It is
+        a cost of exponents, so only costs with the same tangents can be
+        compared; `accuracy_scores` compares candidates with other tangents.
 
         P is the inverse covariance C^-1 of the targets, a the targets minus
         their prior mean, d = P a the dual, and F a family that is left out.
-        Then the errors of its targets have the covariance and are
+        Then the errors e of the targets of F, their covariance E, and the
+        differentials of both are
 
             E = (P_FF)^-1        e = E d_F
             dE = -E dP_FF E      de = dE d_F + E dd_F
 
-        and with changes of hyper-parameters
+        and the differentials of P and d are
 
             dP = -P dC P         dd = P da - P dC d
         """
@@ -440,7 +476,8 @@ class Posterior:
         applied = self._applied(hyper)
         dual, inverses, _ = self._solve(applied, line)
         inverse = np.stack(inverses)
-        # Derivatives of the cost by P and d, summed over families.
+        # Derivatives of the cost with respect to P and to d; sums over
+        # families.
         by_inverse, by_dual = np.zeros_like(inverse), np.zeros_like(dual)
         for rows in self.families:
             errors, matrix = self._errors_without(rows, dual, inverses)
@@ -450,14 +487,15 @@ class Posterior:
             cost += (weight * terms).sum()
             by_error *= weight
             by_dual[:, rows] += np.einsum('bij,bj->bi', matrix, by_error)
-            # By E: through e, and by its diagonal, the variances.
+            # The derivatives with respect to E: the cost depends on E through
+            # e, and through the diagonal of E, the variances.
             by_block = by_error[:, :, None] * dual[:, None, rows]
             diagonal = np.arange(len(rows))
             by_block[:, diagonal, diagonal] += weight * by_variance
             block = np.ix_(np.arange(len(dual)), rows, rows)
             by_inverse[block] -= matrix @ by_block @ matrix
         by_inverse = _symmetric(by_inverse)
-        # From P and d on to C and a.
+        # Derivatives with respect to a and C follow from those for P and d.
         by_above = np.einsum('bij,bj->bi', inverse, by_dual)
         by_matrix = -inverse @ by_inverse @ inverse
         by_matrix -= _symmetric(by_above[:, :, None] * dual[:, None])
@@ -466,22 +504,23 @@ class Posterior:
 
     def _errors_without(self, rows: NDArray, dual: NDArray,
                         inverses: list[NDArray]) -> tuple[NDArray, NDArray]:
-        """Errors of a family's targets without the family, and covariances.
+        """Return errors of the targets of a family that is left out.
 
-        `rows` are the m models of the family. Errors are `(B, m)` and their
-        covariances `(B, m, m)`; they mean nothing where a model has no
-        accuracy.
+        `rows` are the indices of the m models of the family. Returns the
+        errors, `(B, m)`, and their covariances, `(B, m, m)`. Both are
+        meaningless where a model has no accuracy.
         """
         family = np.ix_(rows, rows)
         block = np.stack([inverse[family] for inverse in inverses])
-        # Rows without an accuracy are 0; 1 makes the block invertible.
+        # Rows without an accuracy are 0. A 1 on the diagonal makes the block
+        # invertible.
         unseen = ~self.seen[rows].T
         block = block + np.eye(len(rows)) * unseen[:, :, None]
         matrix = np.linalg.inv(block)
         return np.einsum('bij,bj->bi', matrix, dual[:, rows]), matrix
 
     def learn(self, rounds: int) -> None:
-        """Find hyper-parameters of most evidence, and the mode, in turns."""
+        """Find the mode and the hyper-parameters of most evidence in turns."""
         n_benchmarks = len(self.teaching)
         others = np.flatnonzero(~self.teaching)
         all_of_them = np.arange(len(self.hyper))
@@ -491,7 +530,7 @@ class Posterior:
             self.hyper = self._least(self.evidence_cost, all_of_them,
                                      self.teaching)
             if len(others):
-                # Of the other benchmarks, only their own scales and noise.
+                # Only scales and noise of the other benchmarks are fitted.
                 scales = SCALES + others
                 free = np.concatenate([scales, n_benchmarks + scales])
                 self.hyper = self._least(self.evidence_cost, free,
@@ -501,8 +540,8 @@ class Posterior:
     def choose_amounts(self) -> None:
         """Choose the amounts by the cost of families left out.
 
-        With the amounts of most evidence, new families are predicted worse:
-        it gives much to families and little to weights of units
+        The amounts of most evidence predict new families worse: the amount
+        `family` is too large and the amount `units` too small
         (tools/studies/LOG.md).
         """
         self.hyper = self._least(self.cost_of_exponents, np.arange(N_PARTS),
@@ -510,23 +549,23 @@ class Posterior:
         self.find_mode_and_doubt()
 
     def find_mode_and_doubt(self) -> None:
-        """Find the mode, which models lie far off, and the mode with these.
-        """
+        """Find the mode, then outliers, then the mode with their `doubt`."""
         self.find_mode()
         self._find_doubt()
         self.find_mode()
 
     def _least(self, cost: Callable, free: NDArray,
                included: NDArray) -> NDArray:
-        """Hyper-parameters of least cost; those of the indices `free` change.
+        """Return hyper-parameters of least cost.
+
+        Only the hyper-parameters with the indices `free` change.
         """
         # scipy.optimize takes long to load, and only fits need it.
         from scipy.optimize import minimize
         line, hyper = self.line, self.hyper.copy()
 
         def cost_of_free(values: NDArray) -> tuple[float, NDArray]:
-            """Return the cost and its gradient, with these values at `free`.
-            """
+            """Return the cost and its gradient at these free values."""
             hyper[free] = values
             value, gradient = cost(hyper, line, included)
             return value, gradient[free]
@@ -550,11 +589,12 @@ class Posterior:
     # ---- families left out
 
     def families_left_out(self) -> tuple[NDArray, NDArray]:
-        """Return means and variances of exponents without a model's family.
+        """Return means and variances of exponents, `(M, B)` each.
 
-        `(M, B)`, NaN where there is no accuracy. In closed form: a fit to the
-        other families with the same hyper-parameters and tangents gives the
-        same.
+        Each model is predicted from all families but its own. Values are NaN
+        where there is no accuracy. The result is in closed form, and equal to
+        that of a fit to all other families with the same hyper-parameters and
+        tangents.
         """
         mean, variance = np.full((2, *self.seen.shape), np.nan)
         noise_of_accuracies = self.noise * self.item_variance + self.doubt
@@ -573,20 +613,21 @@ class Posterior:
     def left_out_errors(self) -> tuple[NDArray, NDArray]:
         """Return standardised errors and predicted deviations, `(M, B)` each.
 
-        An error is the observed minus the predicted accuracy, over the
-        predicted standard deviation. Each model is predicted without its
-        family.
+        An error is the observed minus the predicted accuracy, divided by the
+        predicted standard deviation. Each model is predicted from all families
+        but its own.
         """
         mean, variance = self.families_left_out()
         predicted, deviation = moments(mean, variance, self.floor, self.noise)
         return (self.accuracies - predicted) / deviation, deviation
 
     def accuracy_scores(self) -> NDArray[np.float64]:
-        """Return minus log scores of accuracies of families left out, `(B,)`.
+        """Return negative log scores of families left out, `(B,)`.
 
-        Small scores are good. Floors, mean losses and forms are compared by
-        them: exponents of other floors are not comparable. `doubt` is no part
-        of the deviations, so a candidate does not gain by doubting models.
+        Low is good. The scores are those of accuracies, not of exponents:
+        exponents with different floors cannot be compared. They are used to
+        choose floors, mean losses and forms. The predicted deviations do not
+        include `doubt`, so a candidate with more `doubt` gains nothing by it.
         """
         errors, deviation = self.left_out_errors()
         cost, _, _ = _student_cost(errors * deviation, deviation**2)
@@ -595,9 +636,10 @@ class Posterior:
 
 def _student_cost(errors: NDArray,
                   variance: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-    """Minus log density of Student's t, and its derivatives, less a constant.
+    """Return the negative log density of Student's t, and its derivatives.
 
-    The derivatives are by the errors and by their variances. All have the
+    The density is up to a constant. The derivatives are with respect to the
+    errors, and with respect to their variances. All three results have the
     shape of the errors.
     """
     power = (COST_DEGREES + 1) / 2
@@ -610,12 +652,15 @@ def _student_cost(errors: NDArray,
 
 
 def _symmetric(matrices: NDArray) -> NDArray:
-    """The symmetric parts of matrices `(B, M, M)`."""
+    """Return the symmetric parts of matrices `(B, M, M)`."""
     return (matrices + matrices.transpose(0, 2, 1)) / 2
 
 
 def _inverse_in_place(factor: NDArray) -> NDArray:
-    """The inverse of a matrix, in the memory of its lower Cholesky factor."""
+    """Return the inverse of a matrix, given its lower Cholesky factor.
+
+    The inverse takes the memory of the factor.
+    """
     # LAPACK fills only the lower half of the inverse.
     inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
     upper_half = np.triu(np.ones(inverse.shape, bool), 1)
@@ -624,7 +669,10 @@ def _inverse_in_place(factor: NDArray) -> NDArray:
 
 
 def _among_all(matrix: NDArray, rows: NDArray, n_models: int) -> NDArray:
-    """A matrix of some models as one of all, `(M, M)`, 0 for the others."""
+    """Return a matrix of all M models, `(M, M)`, from one of some models.
+
+    `rows` are the indices of these models. Other elements are 0.
+    """
     if len(rows) == n_models:
         return matrix
     found = np.zeros((n_models, n_models))

@@ -14,22 +14,24 @@ from csv_plugin.core.predictions import (UNKNOWN_BENCHMARK, Cell, Missing,
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
 
-#: By label, a predictor or why it is unusable.
+#: Maps the label of each predictor to it, or to why it is unusable.
 Predictors = Mapping[str, Union[Predictor, Missing]]
-#: By model and benchmark, an observed accuracy in 0..1 or why there is none.
+#: Maps (model, benchmark) to an observed accuracy in 0..1, or to why there is
+#: none.
 ObservedAccuracies = Mapping[tuple[str, str], Union[float, Missing]]
-#: Feature columns by model, or why there are none.
+#: Maps each model to its feature columns, or to why there are none.
 ModelColumns = Mapping[str, Union[FeatureTable, Missing]]
-#: The same by label.
+#: Maps the label of each predictor to the feature columns for it.
 ColumnsByLabel = Mapping[str, ModelColumns]
-#: What describes the losses of each model.
+#: Maps each model to what its dump says of how losses were computed.
 Infos = Mapping[str, DumpInfo]
-#: Reads the losses of a model on the texts with a fingerprint.
+#: Takes a model and the fingerprint of texts, and reads its losses on them.
 ReadDump = Callable[[str, str], TokenLossDump]
 
 
 def or_missing(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the result of a function or, if its input is bad, a `Missing`."""
+    """Call a function; return its result, or a `Missing` for an `InputError`.
+    """
     try:
         return function(*arguments)
     except InputError as error:
@@ -37,7 +39,7 @@ def or_missing(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def fitted_benchmarks(predictors: Predictors) -> tuple[str, ...]:
-    """Return the benchmarks of at least one of the predictors, each once."""
+    """Return all benchmarks that a predictor was fitted to, each once."""
     # The keys of a dict keep their order.
     found: dict[str, None] = {}
     for predictor in predictors.values():
@@ -47,9 +49,9 @@ def fitted_benchmarks(predictors: Predictors) -> tuple[str, ...]:
 
 
 def known_items(predictors: Predictors) -> dict[str, int]:
-    """Return the most items of each benchmark that predictors were fitted to.
+    """Return the number of items of each benchmark, as the predictors know it.
 
-    0 if no predictor knows their number.
+    If they know several numbers, the largest counts. It is 0 if none is known.
     """
     found = dict.fromkeys(fitted_benchmarks(predictors), 0)
     for predictor in predictors.values():
@@ -65,11 +67,12 @@ def collect_features(
         models: Sequence[str],
         read: ReadDump,
         progress: Progress = iter) -> tuple[ColumnsByLabel, Infos]:
-    """Return feature columns by predictor and model, or reasons for gaps.
+    """Return feature columns by predictor and model, and dump descriptions.
 
-    Also what describes the losses that were read. A dump is read once for all
-    predictors of one validation set, and mapped once for all that share their
-    tokens. `progress` wraps the models.
+    A model without feature columns has the reason in their place. A dump is
+    read once for all predictors with the same texts, and its losses are mapped
+    once for all predictors with the same target tokens. `progress` wraps the
+    loop over models.
     """
     columns: dict[str, Any] = {label: {} for label in predictors}
     infos: dict[str, DumpInfo] = {}
@@ -77,7 +80,7 @@ def collect_features(
 
         @lru_cache(maxsize=None)
         def read_once(fingerprint: str, model: str = model) -> TokenLossDump:
-            """Read the dump on these texts, and note its settings."""
+            """Read the dump on these texts, and keep its description."""
             dump = read(model, fingerprint)
             infos[model] = dump.info
             return dump
@@ -110,11 +113,12 @@ def predict_models(
     known: Optional[AccuracyTable] = None,
     families: Optional[Mapping[str, str]] = None
 ) -> tuple[Predictions, dict[str, NamedJoint]]:
-    """Return predictions by all predictors, or reasons for gaps.
+    """Return predictions by all predictors, and their joint distributions.
 
-    Also the joint distributions of the accuracies, by label, of which the
-    predictions are one view. They are conditioned on `known` accuracies of
-    some of the models. `known` and `families` are as in `Predictor.predict`.
+    Missing predictions have a reason. The joint distributions of the
+    accuracies, by label, are what the predictions and intervals are computed
+    from. Both are conditioned on the `known` accuracies of some of the models.
+    `known` and `families` are as in `Predictor.predict`.
     """
     by_label: dict[str, Optional[Predictions]] = {}
     joints: dict[str, NamedJoint] = {}

@@ -15,32 +15,34 @@ from csv_plugin.core.curve import item_variance
 from csv_plugin.core.formatting import (ANY, interval, number, percent,
                                         predicted_cell, shortened)
 
-#: Name of the observed accuracy in `Predictions.missing`.
+#: Stands for the method in keys of `Predictions.missing` that are about an
+#: observed accuracy.
 OBSERVED = 'observed'
-#: Method of the predictions of a single predictor.
+#: Name of the method in a table with the predictions of one predictor.
 PREDICTED = 'predicted'
 
-#: Model, benchmark, and method or `OBSERVED`.
+#: Names of a model, a benchmark, and a method (or `OBSERVED`).
 Cell = tuple[str, str, str]
-#: Names of one axis, or earlier names by new ones.
+#: Names of one axis, or a mapping from new names to the old names.
 Names = Union[Sequence[str], Mapping[str, str]]
 
-#: Parts of `Predictions` with a value per cell, and the value of an empty one.
+#: Fields of `Predictions` of shape `(M, B, P)`, and the value that each has in
+#: a cell without a prediction.
 _CUBES: dict[str, Any] = {
     'values': np.nan, 'low': np.nan, 'high': np.nan, 'extrapolated': False,
     'in_sample': False, 'with_scores': False,
     'at_chance': False, 'expected_error': np.nan, 'more_noise': 0.0
 }  # yapf: disable
-#: Marks behind a prediction, in their order, by part.
+#: The mark that is shown behind a prediction for each flag, in this order.
 MARKS = {'in_sample': '*', 'extrapolated': '>',
          'with_scores': '+', 'at_chance': '?'}  # yapf: disable
 
-#: What a user may conclude where all training models are at chance.
+#: Note for users on benchmarks where all training models are at chance.
 NOT_YET = ('not predictable yet, because all training models are at chance. '
            'Whether another model is better than chance cannot be told from '
            'its losses.')
 
-#: Fields of `Predictions` with the names on its three axes.
+#: Fields of `Predictions` that hold the names along its three axes.
 _AXES = 'models', 'benchmarks', 'methods'
 
 _NAN = np.array(np.nan)
@@ -49,14 +51,16 @@ _NAN = np.array(np.nan)
 def check_labels(where: str, labels: Sequence[str]) -> None:
     """Raise an `InputError` if labels are not unique, or one is `OBSERVED`."""
     if OBSERVED in labels:
-        raise InputError(where, 'labels of predictors', repr(OBSERVED),
-                         'Choose another: observed accuracies are called so.')
+        raise InputError(
+            where, 'labels that are not reserved', repr(OBSERVED),
+            'Choose another label: this one stands for observed '
+            'accuracies.')
     check_unique(where, labels)
 
 
 @dataclass(frozen=True)
 class Missing:
-    """Reason for a missing value, one line."""
+    """The reason why a value is missing, in one line."""
     reason: str
 
 
@@ -68,15 +72,17 @@ UNKNOWN_BENCHMARK = Missing('the predictor was not fitted to the benchmark')
 class Prediction:
     """One predicted accuracy, a fraction in 0..1.
 
-    `low` and `high` are the ends of its interval, fractions; `level` is the
-    intended coverage, such as 0.9. It is `extrapolated` if the model lies so
-    far from the training models that errors of at least 1.5 times the usual
-    ones are expected, and `in_sample` if it is a training model of this
-    benchmark, or its own accuracy is known to the prediction. With
-    `with_scores`, known accuracies of the model on other benchmarks, or of
-    models of its family, changed it. With `at_chance`, all
-    training models are at chance: the benchmark is not predictable yet.
-    `expected_error` is the expected standard deviation, where known.
+    `low` and `high` are the limits of its interval, fractions, and `level` is
+    the coverage that the interval is meant to have, such as 0.9.
+    `extrapolated` is True if the model lies so far from the training models
+    that errors of at least 1.5 times the usual ones are expected. `in_sample`
+    is True if the predictor was fitted to the accuracy of this model on this
+    benchmark, or if the prediction was made from this accuracy itself.
+    `with_scores` is True if known accuracies of the model on other benchmarks,
+    or of other models of its family, changed the prediction. `at_chance` is
+    True if all training models are at chance, so that the benchmark is not
+    predictable yet. `expected_error` is the expected standard deviation of the
+    error, a fraction; None if unknown.
     """
     value: float
     low: float
@@ -90,7 +96,7 @@ class Prediction:
 
 
 def _everywhere(value: Any) -> Any:
-    """A part of `Predictions` that has this value in all cells by default."""
+    """Make a field of `Predictions` with this default value in all cells."""
     return field(default_factory=lambda: np.array(value))
 
 
@@ -98,19 +104,20 @@ def _everywhere(value: Any) -> Any:
 class Predictions(PublicNames):
     """Accuracies of M models on B benchmarks, predicted by P methods.
 
-    All accuracies are fractions. An array of shape `()` stands for the same
-    value in all cells. `values` are NaN without a prediction. They, the ends
-    of the intervals (`low`, `high`) and the flags of `Prediction` are `(M, B,
-    P)`. The main method is first, and none is called `OBSERVED`. `observed`,
-    `(M, B)`, are observed accuracies, NaN where unknown. `level` is NaN if
-    unknown.
-    `more_noise`, `(M, B, P)`, is extra variance of the observed accuracy, over
-    p (1 - p), where fewer items were run than the interval assumes; see
-    `judged`.
-    `missing` has reasons for missing values by model, benchmark and method (or
-    `OBSERVED`); some gaps have none. `chance` has accuracies at random
-    guessing, by benchmark, where known. Means leave out the benchmarks of
-    `outside_means`.
+    All accuracies are fractions. `values` are the predicted accuracies, NaN
+    where there is no prediction. `values`, the limits of the intervals (`low`,
+    `high`), `expected_error` and the flags of `Prediction` are `(M, B, P)`.
+    The main method is the first, and no method is called `OBSERVED`.
+    `observed`, `(M, B)`, are observed accuracies, NaN where unknown. An array
+    of shape `()` stands for the same value in all cells. `level` is the
+    coverage that the intervals are meant to have, NaN if unknown.
+    Where fewer items were run than the intervals assume, observed accuracies
+    have a larger variance. `more_noise`, `(M, B, P)`, is this additional
+    variance divided by p (1 - p), where p is the accuracy; see `judged`.
+    `missing` maps (model, benchmark, method or `OBSERVED`) to the reason why
+    this value is missing. A missing value may have no reason. `chance` maps
+    benchmarks to the accuracy of random guessing, where it is known. Means
+    over benchmarks leave out the benchmarks of `outside_means`.
 
     Raises:
         InputError: A name occurs twice.
@@ -150,13 +157,13 @@ class Predictions(PublicNames):
                 f'{len(self.benchmarks)} benchmarks by {methods}{level})')
 
     def __str__(self) -> str:
-        """A table of the first accuracies in percent, with intervals."""
+        """Return a table of the first predictions, in percent."""
         from tabulate import tabulate
         with_observed = self.has_observed()
         header = ['model', 'benchmark', *self.methods]
         if with_observed:
             header.insert(2, OBSERVED)
-        # Most rows that `print` shows.
+        # `print` shows at most this number of rows.
         n_printed = 20
         rows = []
         for m, b in islice(np.ndindex(self.observed.shape), n_printed):
@@ -181,9 +188,10 @@ class Predictions(PublicNames):
     ) -> 'Predictions':
         """Join predictions of several predictors, without observed accuracies.
 
-        Predictions are of one method each, at one level, by its new name; None
-        if it has none at all. Benchmarks unknown to a method get a reason
-        without one in `missing`.
+        `by_method` maps each new name of a method to predictions by one
+        method, or to None if it has no predictions at all. All have the same
+        level. Cells of benchmarks that a method was not fitted to get the
+        reason `UNKNOWN_BENCHMARK`, unless `missing` has another reason.
         """
         nothing = cls((), (), (PREDICTED, ),
                       **_CUBES,
@@ -210,7 +218,10 @@ class Predictions(PublicNames):
 
     @classmethod
     def concatenate(cls, tables: Sequence['Predictions']) -> 'Predictions':
-        """Join the models of tables with equal other names and level."""
+        """Join tables of different models into one.
+
+        Their benchmarks, methods and levels are the same.
+        """
         models: list[str] = []
         observed = []
         for table in tables:
@@ -220,10 +231,11 @@ class Predictions(PublicNames):
             tables, 0, models=tuple(models), observed=np.concatenate(observed))
 
     def _arranged(self, *axes: Names) -> 'Predictions':
-        """The same cells in other places, under other names, else empty.
+        """Reorder or rename models, benchmarks and methods.
 
-        For models, benchmarks and methods, axes are names, or map each new
-        name to the old one.
+        The three axes are the new names of the models, the benchmarks and the
+        methods, or mappings from each new name to the old name. Cells of names
+        that this table does not have are empty.
         """
         parts: dict[str, Any] = {}
         old_names: list[dict[str, str]] = []
@@ -236,7 +248,7 @@ class Predictions(PublicNames):
             index.append(places(axis.values(), getattr(self, name)))
         for part, empty in {**_CUBES, OBSERVED: np.nan}.items():
             cube = getattr(self, part)
-            # Names that this table does not have are at the place -1.
+            # The last index, -1, is for names that this table does not have.
             padded = np.pad(cube, [(0, 1)] * cube.ndim, constant_values=empty)
             parts[part] = padded[np.ix_(*index[:cube.ndim])]
         of_models, of_benchmarks, of_methods = old_names
@@ -251,7 +263,10 @@ class Predictions(PublicNames):
         return replace(self, missing=missing, **parts)
 
     def with_observed(self, accuracies: AccuracyTable) -> 'Predictions':
-        """Return the same predictions with observed accuracies of all."""
+        """Return these predictions with observed accuracies from a table.
+
+        An `InputError` if a model or a benchmark is not in `accuracies`.
+        """
         table = accuracies.select(self.models, self.benchmarks)
         return replace(self, observed=table.values)
 
@@ -261,8 +276,8 @@ class Predictions(PublicNames):
                methods: Optional[Sequence[str]] = None) -> 'Predictions':
         """Return the given models, benchmarks and methods, in this order.
 
-        All names of an axis by default. Models may be a mapping from new names
-        to those in this table. An `InputError` for unknown names.
+        The default is all names of an axis. Models may be a mapping from new
+        names to the names in this table. An `InputError` for unknown names.
         """
         axes = []
         for axis, names in zip(_AXES, (models, benchmarks, methods)):
@@ -272,7 +287,7 @@ class Predictions(PublicNames):
             check_unique(axis, own)
             unknown = set(own) - set(getattr(self, axis))
             for name in sorted(unknown):
-                # Raises an error that names it.
+                # This raises an error with the name.
                 self._place(axis, name)
             axes.append(names)
         return self._arranged(*axes)
@@ -283,7 +298,7 @@ class Predictions(PublicNames):
            method: Optional[str] = None) -> Union[Prediction, Missing]:
         """Return one prediction, or the reason for its absence.
 
-        The method is the first by default. An `InputError` for unknown names.
+        The default method is the first one. An `InputError` for unknown names.
         """
         method = self.methods[0] if method is None else method
         place = (self._place('models', model),
@@ -305,10 +320,11 @@ class Predictions(PublicNames):
         return Prediction(value, level=self.level, **parts)
 
     def cells(self, benchmark: str, method: Optional[str] = None) -> list[str]:
-        """Return predictions of all models as texts, explained by `legend`.
+        """Return the predictions of all models on a benchmark as cells.
 
-        Percent, interval and marks, or '-' without a prediction. The method is
-        the first by default.
+        A cell has the prediction in percent, its interval and its marks, or
+        '-' if there is no prediction; `legend` explains it. The default method
+        is the first one.
         """
         b = self._place('benchmarks', benchmark)
         p = 0 if method is None else self._place('methods', method)
@@ -321,9 +337,10 @@ class Predictions(PublicNames):
         return found
 
     def marks(self, benchmark: str, method: Optional[str] = None) -> list[str]:
-        """Return the marks of all models, such as '*' or '>+'.
+        """Return the marks of the predictions of all models on a benchmark.
 
-        The method is the first by default.
+        The marks of one prediction are a text such as '', '*' or '>+'. The
+        default method is the first one.
         """
         b = self._place('benchmarks', benchmark)
         p = 0 if method is None else self._place('methods', method)
@@ -340,10 +357,13 @@ class Predictions(PublicNames):
         return tuple(self.benchmarks[b] for b in np.flatnonzero(at_chance))
 
     def uninformative(self, method: str) -> NDArray[np.bool_]:
-        """Return True for cells with the interval `ANY`, `(M, B)`."""
+        """Return True where an interval rules nothing out, `(M, B)`.
+
+        Such an interval is shown as `ANY`.
+        """
         p = self._place('methods', method)
         chance = [self.chance.get(name, 0.0) for name in self.benchmarks]
-        any_of = np.vectorize(lambda *ends: interval(*ends) == ANY, [bool])
+        any_of = np.vectorize(lambda *limits: interval(*limits) == ANY, [bool])
         return any_of(self.low[:, :, p], self.high[:, :, p], chance)
 
     def legend(self) -> list[str]:
@@ -364,35 +384,45 @@ class Predictions(PublicNames):
 
     @property
     def main(self) -> tuple[str, ...]:
-        """Benchmarks that means are over."""
+        """The main benchmarks: those that count in means over benchmarks."""
         return tuple(name for name in self.benchmarks
                      if name not in self.outside_means)
 
     def has_observed(self) -> bool:
-        """Return True if there is an observed accuracy."""
+        """Return True if at least one observed accuracy is known."""
         return bool(np.isfinite(self.observed).any())
 
     def difference(self, method: str) -> NDArray[np.float64]:
-        """Return predicted minus observed accuracies, `(M, B)`, or NaN."""
+        """Return predicted minus observed accuracies, `(M, B)`.
+
+        NaN where one of the two is missing.
+        """
         return self.values[:, :,
                            self._place('methods', method)] - self.observed
 
     def held_out(self, method: str) -> NDArray[np.bool_]:
-        """Return True for predictions that are held out, `(M, B)`."""
+        """Return True for cells that can test the predictions, `(M, B)`.
+
+        They have a predicted and an observed accuracy and are not `in_sample`.
+        """
         in_sample = self.in_sample[:, :, self._place('methods', method)]
         return ~np.isnan(self.difference(method)) & ~in_sample
 
     def mean_difference(self, method: str) -> NDArray[np.float64]:
-        """Return mean absolute differences on held-out models, `(B,)`."""
+        """Return mean absolute differences over `held_out` cells, `(B,)`.
+
+        NaN for a benchmark without such a cell.
+        """
         held_out = self.held_out(method)
         sizes = np.where(held_out, np.abs(self.difference(method)), 0)
         n_models = held_out.sum(axis=0)
         return sizes.sum(axis=0) / np.where(n_models, n_models, np.nan)
 
     def judged(self, method: str) -> tuple[NDArray, NDArray]:
-        """Return intervals, widened by `more_noise`, as ends `(M, B)` each.
+        """Return the intervals that observed accuracies are compared with.
 
-        Observed accuracies are judged by these.
+        They are the lower and the upper limits, `(M, B)` each, widened where
+        `more_noise` says that the observed accuracies have more variance.
         """
         p = self._place('methods', method)
         values = self.values[:, :, p]
@@ -402,12 +432,15 @@ class Predictions(PublicNames):
         noise = quantile * np.sqrt(variance)
         wide_low = np.maximum(values - np.hypot(values - low, noise), 0)
         wide_high = np.minimum(values + np.hypot(high - values, noise), 1)
-        # Where all items were run, the ends stay as they are.
+        # Where all items were run, the limits stay as they are.
         fewer = noise > 0
         return np.where(fewer, wide_low, low), np.where(fewer, wide_high, high)
 
     def covered(self, method: str) -> NDArray[np.bool_]:
-        """Return True for held-out cells that `judged` covers, `(M, B)`."""
+        """Return True for `held_out` cells inside their intervals, `(M, B)`.
+
+        The intervals are those that `judged` returns.
+        """
         low, high = self.judged(method)
         return (low <= self.observed) & (self.observed
                                          <= high) & self.held_out(method)
@@ -415,12 +448,13 @@ class Predictions(PublicNames):
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every model, benchmark and method, in this order.
 
-        They have `model`, `benchmark`, `method`, `observed`, `predicted`, the
-        other parts of a `Prediction` but its level (None without one), and
-        `missing`, the reasons.
+        A record has `model`, `benchmark`, `method`, `observed`, `predicted`,
+        and the other fields of `Prediction` except for `value` and `level`.
+        Missing values are None. `missing` is a text with the reasons for
+        missing values, '' if there is none.
         """
         names = product(self.models, self.benchmarks, self.methods)
-        # The value is `predicted`, and `more_noise` is for judging alone.
+        # The value has the name `predicted`. Only `judged` uses `more_noise`.
         parts_shown = [*_CUBES]
         parts_shown.remove('values')
         parts_shown.remove('more_noise')
@@ -449,8 +483,9 @@ class Predictions(PublicNames):
         return {'level': level, 'predictions': list(self.records())}
 
     def to_frame(self) -> Any:
-        """Return a pandas table of the records, accuracies and ends first.
+        """Return the records as a pandas table.
 
+        Names, predictions and limits of intervals are the first columns.
         pandas must be installed.
         """
         import pandas
@@ -464,14 +499,18 @@ class Predictions(PublicNames):
 
 def _joined(tables: Sequence[Predictions], axis: int,
             **names: Any) -> Predictions:
-    """Tables joined along an axis; other parts are given, or the first's."""
+    """Join tables along an axis, 0 to 2 for models to methods.
+
+    `names` has fields of the result, such as the joined names. Fields that are
+    neither joined nor in `names` are taken from the first table.
+    """
     cubes = {}
     for part in _CUBES:
         arrays = [getattr(table, part) for table in tables]
         cubes[part] = np.concatenate(arrays, axis)
     missing: dict[Cell, Missing] = {}
     chance: dict[str, float] = {}
-    # Of several entries for one key, that of the first table counts.
+    # If several tables have an entry for a key, the first table counts.
     for table in reversed(tables):
         missing |= table.missing
         chance |= table.chance
@@ -491,8 +530,10 @@ def _joined(tables: Sequence[Predictions], axis: int,
 class Miss:
     """An observed accuracy outside the interval of its prediction.
 
-    Accuracies are fractions. `distance` is observed minus predicted, in halves
-    of the interval on that side; infinite if that half has no width.
+    Accuracies are fractions. `distance` is the observed minus the predicted
+    accuracy, divided by the width of the interval between the prediction and
+    the limit on the side of the observed accuracy. It is infinite if this
+    width is 0.
     """
     model: str
     benchmark: str
@@ -506,8 +547,8 @@ class Miss:
 def misses(predictions: Predictions) -> list[Miss]:
     """Return observed accuracies outside of intervals, the farthest first.
 
-    The intervals are those of `Predictions.judged`. Predictions are those of
-    the first method; training models are left out.
+    Predictions are by the first method, and the intervals are those that
+    `Predictions.judged` returns. Training models are left out.
     """
     method = predictions.methods[0]
     table = predictions.select(methods=[method])
@@ -516,10 +557,10 @@ def misses(predictions: Predictions) -> list[Miss]:
     gap = table.observed - values
     half = np.where(gap > 0, high - values, values - low)
     with np.errstate(divide='ignore', invalid='ignore'):
-        # Without a difference and a width, it is no number.
+        # If the difference and the width are both 0, the result is NaN.
         distance = gap / half
     outside = table.held_out(method) & (np.abs(distance) > 1)
-    # (M, B, 5), in the order of the numbers of a `Miss`.
+    # `(M, B, 5)`, in the order of the last five fields of `Miss`.
     numbers = np.stack([table.observed, values, low, high, distance], axis=2)
     found = []
     for m, b in np.argwhere(outside):

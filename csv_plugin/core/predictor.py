@@ -1,9 +1,9 @@
-"""Predicts accuracies of models from their losses.
+"""Predict accuracies of language models from their losses.
 
-A `Predictor` holds the model of accuracies and the data that it was fitted to.
-It turns losses of any kind (columns, target tokens, dumps) into feature
-columns, `(M, K)`, and these into predictions. It also says how much each
-column or token counts.
+A `Predictor` contains a fitted model of accuracies and the data that it was
+fitted to. It turns losses of any kind (feature columns, losses on target
+tokens, dumps) into feature columns, `(M, K)`, and feature columns into
+predictions. It also tells the weight of each column or token.
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,11 +32,11 @@ from csv_plugin.core.runs import run_of
 if TYPE_CHECKING:
     from csv_plugin.core.accuracy_model import AccuracyModel
 
-#: Input of a prediction: feature columns, losses on the target tokens, or the
-#: dumps of models on any tokens, by model.
+#: Input of a prediction: feature columns, losses on the target tokens, or a
+#: mapping from the name of each model to its dump, whose tokens may be any.
 Losses = Union[FeatureTable, LossTable, Mapping[str, TokenLossDump]]
 
-#: Why a fitted model is not predicted without its family.
+#: Reasons why a fitted model is not predicted from other families.
 NOT_RUN = Missing('the benchmark was not run')
 NO_OTHER_FAMILY = Missing(
     'no model of another family was run on the benchmark')
@@ -44,14 +44,15 @@ NO_OTHER_FAMILY = Missing(
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Which of the K feature columns are units, and which tokens of answers.
+    """Indices of the feature columns that are units or tokens of answers.
 
-    Units are the columns of the mean loss, such as texts. `columns` are their
-    indices, `(U,)`, and `sources` the names of their sources, `(U,)`, '' where
-    there is none. `answers` are indices of columns that are tokens of the
-    right answers in a benchmark's own texts, by the name of the benchmark. Of
-    a predictor by the method `paper`, each of them has a single column: that
-    of the benchmark's capability score (`lm.head.paper_head`).
+    Units are the feature columns that the mean loss is the mean of, such as
+    texts. `columns` are the indices of the U units among the K columns,
+    `(U,)`. `sources` are the names of the sources of the units, `(U,)`, ''
+    where there is none. `answers` maps the name of a benchmark to the indices
+    of the columns that are tokens of right answers in the benchmark's own
+    texts. In a predictor by the method `paper`, it maps the name to a single
+    column, the capability score of the benchmark (`lm.head.paper_head`).
     """
     columns: NDArray[np.int64]
     sources: NDArray[np.str_]
@@ -59,20 +60,21 @@ class Units:
 
     @classmethod
     def of(cls, columns: Columns) -> 'Units':
-        """All columns of the mean loss, without sources and answers."""
+        """Take all columns of the mean loss as units, without answers."""
         places = np.flatnonzero(columns.uniform)
         return cls(places, np.full(len(places), ''), {})
 
     @property
     def tokens(self) -> NDArray[np.int64]:
-        """Indices of the columns of tokens of all answers, sorted."""
+        """Sorted indices of all columns that are tokens of answers."""
         places = [np.zeros(0, np.int64), *self.answers.values()]
         return np.unique(np.concatenate(places))
 
     def without_twins(self, values: NDArray) -> 'Units':
-        """Keep only the first of units with the same values `(M, K)`.
+        """Keep only one of several units with the same values.
 
-        Units are put into an order that depends on their values alone.
+        `values` are the feature columns of M models, `(M, K)`. The units that
+        are kept get an order that depends only on their values.
         """
         order, first = equal_rows(values[:, self.columns].T)
         first = order[first[order] == order]
@@ -80,7 +82,10 @@ class Units:
             self, columns=self.columns[first], sources=self.sources[first])
 
     def losses(self, values: NDArray, benchmarks: Sequence[str]) -> UnitLosses:
-        """Return the losses of feature columns `(M, K)` by kind."""
+        """Return the losses on units and on tokens of answers.
+
+        `values` are the feature columns of M models, `(M, K)`.
+        """
         answers = {}
         for b, name in enumerate(benchmarks):
             if name in self.answers:
@@ -90,10 +95,11 @@ class Units:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Data of a fit: n models on B benchmarks, which are named.
+    """Data of a fit to n models on B benchmarks.
 
-    `main` are the benchmarks that means are over. `losses` are feature
-    columns, `(n, K)`.
+    `names` are the names of the models. `main` are the main benchmarks: those
+    that count in means over benchmarks. `losses` are the feature columns of
+    the models, `(n, K)`, and `observed` their accuracies.
     """
     names: tuple[str, ...]
     benchmarks: tuple[str, ...]
@@ -108,13 +114,14 @@ class BenchmarkFit:
     """Summary of the fit of one benchmark.
 
     `chance` is the accuracy of random guessing, a fraction; `n_items` is 0 if
-    unknown. `fit_models` are the fitted models with an accuracy on it. `main`
-    is False if means leave the benchmark out. With `at_chance`, noise of items
-    explains all accuracies above chance, so nothing can be predicted yet.
-    `error` is the root mean squared error of fitted models without their
-    family, a fraction, and `expected_error` the median of the standard
-    deviations that were predicted for these errors. `notes` are remarks for
-    users, each of which ends in a period.
+    unknown. `fit_models` are the fitted models with an accuracy on this
+    benchmark. `main` is False if means over benchmarks leave it out.
+    `at_chance` is True if the noise of items explains all accuracies above
+    chance, so that nothing can be predicted yet. `error` is the root mean
+    squared error when each fitted model is predicted from other families, a
+    fraction. `expected_error` is the median of the standard deviations that
+    were predicted for these errors. `notes` are remarks for users, each of
+    which ends in a period.
     """
     benchmark: str
     chance: float
@@ -131,18 +138,21 @@ class BenchmarkFit:
 
 @dataclass(frozen=True, eq=False)
 class Predictor(PublicNames):
-    """Predicts the accuracies of models from their losses.
+    """A fitted predictor of the accuracies of models from their losses.
 
-    `columns` are the K feature columns, and the texts. `model` is the model of
-    accuracies, and `fit` what it was fitted to. `versions` are those of
-    packages at training. Losses are mapped onto the T tokens `targets`; None
-    if it was fitted to tables. `matrix`, `(T, K)`, makes columns of token
-    losses: column k of a model is the sum over tokens t of
-    loss[t] x matrix[t, k].
-    `mean_losses` are the least and the greatest of the training models.
+    `columns` describes the K feature columns and the texts. `model` is the
+    model of accuracies, and `fit` the data that it was fitted to. `benchmarks`
+    are summaries of the fit. `versions` maps the names of packages to their
+    versions at training. `mean_losses` are the smallest and the largest mean
+    loss of the training models.
+
+    Token losses are mapped onto the T tokens `targets`. Then `matrix`,
+    `(T, K)`, turns them into feature columns: column k of a model is the sum
+    over tokens t of loss[t] x matrix[t, k]. Both are None if the predictor was
+    fitted to tables of losses.
 
     Raises:
-        InputError: There is no benchmark, or one twice.
+        InputError: There is no benchmark, or a benchmark occurs twice.
     """
     columns: Columns
     fit: Fit
@@ -172,7 +182,7 @@ class Predictor(PublicNames):
 
     @property
     def main(self) -> tuple[str, ...]:
-        """Benchmarks that means are over."""
+        """The main benchmarks: those that count in means over benchmarks."""
         return tuple(part.benchmark for part in self.benchmarks if part.main)
 
     @property
@@ -187,19 +197,23 @@ class Predictor(PublicNames):
 
     @property
     def observed(self) -> NDArray[np.float64]:
-        """Accuracies of the fitted models, `(n, B)`; NaN where none."""
+        """Accuracies of the fitted models, `(n, B)`, NaN if unknown."""
         return self.fit.observed.accuracies
 
     @property
     def left_out(self) -> NDArray[np.float64]:
-        """Accuracies of the fitted models without their family, `(n, B)`."""
+        """Accuracies predicted for the fitted models, `(n, B)`.
+
+        Each model is predicted from models of other families.
+        """
         return self.model.left_out.accuracies
 
     @property
     def outliers(self) -> dict[str, float]:
-        """Root mean squared errors of fitted models that lie far off, by name.
+        """Root mean squared errors of the fitted models that are outliers.
 
-        Errors are in expected deviations. These models count less in the fit.
+        The keys are the names of the models. Errors are divided by the
+        expected standard deviations. Outliers count less in the fit.
         """
         errors = self.model.model_errors
         found = {}
@@ -208,7 +222,10 @@ class Predictor(PublicNames):
         return found
 
     def benchmark(self, name: str) -> BenchmarkFit:
-        """Return the summary of one benchmark's fit, or an `InputError`."""
+        """Return the summary of the fit of one benchmark.
+
+        An `InputError` if there is no such benchmark.
+        """
         check_choice('benchmark of the predictor', name, self.names,
                      'Train a predictor on its accuracies.')
         return self.benchmarks[self.names.index(name)]
@@ -217,16 +234,18 @@ class Predictor(PublicNames):
                     source: TokenColumns) -> 'Predictor':
         """Return the same predictor, able to predict from token losses.
 
-        Its columns are sums of losses on these tokens. An `InputError` if they
-        are not those of the training.
+        `targets` are the tokens, and `source` tells how the losses on them
+        become feature columns. An `InputError` if these feature columns differ
+        from the columns that the predictor was fitted to.
         """
         source.columns.check_same(self.columns)
         return replace(self, targets=targets, matrix=source.matrix)
 
     def noted(self, infos: Mapping[str, DumpInfo]) -> 'Predictor':
-        """Add notes if the training models were scored differently.
+        """Add notes if the losses of training models are not comparable.
 
-        `infos` describe their losses, by model.
+        `infos` maps each model to what its dump says of how its losses were
+        computed.
         """
         notes = mixed_engines(infos)
         benchmarks = []
@@ -237,10 +256,11 @@ class Predictor(PublicNames):
     # ---- weights
 
     def slopes(self, benchmark: str) -> NDArray[np.float64]:
-        """Return how the exponent changes by each column's loss, `(K,)`.
+        """Return derivatives of the exponent of a benchmark, `(K,)`.
 
-        At typical losses, the medians of the fitted models. 0 for columns that
-        do not count on the benchmark. An `InputError` if there is no such
+        They are with respect to the loss of each column, at typical losses:
+        the medians over the fitted models. They are 0 for columns without
+        effect on this benchmark. An `InputError` if there is no such
         benchmark.
         """
         self.benchmark(benchmark)
@@ -259,7 +279,7 @@ class Predictor(PublicNames):
         return found
 
     def _score_weights(self, benchmark: str) -> NDArray[np.float64]:
-        """Coefficients of the score of a curve, `(K,)`."""
+        """Return the coefficients of columns in a capability score, `(K,)`."""
         units = self.fit.units
         if benchmark in units.answers:
             found = np.zeros(len(self.columns.units))
@@ -268,20 +288,22 @@ class Predictor(PublicNames):
         return self.columns.uniform
 
     def weights(self, benchmark: str) -> NDArray[np.float64]:
-        """Return the salience weight of every column, `(K,)`; uniform is 1.
+        """Return the salience weight of every column, `(K,)`.
 
-        Its share of the slope on all columns of the mean loss, at typical
-        losses, over its share of the mean loss. NaN for columns that are not
-        part of the mean loss, such as tokens of answers. An `InputError` if
-        there is no such benchmark.
+        It is the share of the column in the sum of `slopes`, divided by the
+        share of the column in the mean loss; so equal weights are 1. Both are
+        shares among the columns of the mean loss. The weight is NaN for other
+        columns, such as tokens of answers. An `InputError` if there is no such
+        benchmark.
         """
         return _weights(self.slopes(benchmark), self.columns.uniform)
 
     def token_weights(self, benchmark: str) -> NDArray[np.float64]:
-        """Return the salience weight of every token, `(T,)`; uniform is 1.
+        """Return the salience weight of every target token, `(T,)`.
 
-        NaN for tokens that the training did not count. An `InputError` if
-        there is no such benchmark, or the predictor was fitted to tables.
+        Equal weights are 1. The weight is NaN for tokens that are not part of
+        the mean loss. An `InputError` if there is no such benchmark, or if the
+        predictor was fitted to tables of losses.
         """
         matrix = self._tokens()[1].matrix
         return _weights(matrix @ self.slopes(benchmark),
@@ -290,13 +312,14 @@ class Predictor(PublicNames):
     # ---- losses
 
     def loss_table(self, dumps: Mapping[str, TokenLossDump]) -> LossTable:
-        """Return losses of models on the predictor's own tokens (Algorithm 1).
+        """Map losses of models onto the target tokens (Algorithm 1).
 
-        Scored: the target tokens all of whose bytes the model scored.
+        `dumps` maps the name of each model to its dump. A target token counts
+        as scored if the model scored all of its bytes.
 
         Raises:
-            InputError: The predictor was fitted to tables, there is no dump or
-                no name for it, or a dump is not on the same texts.
+            InputError: The predictor was fitted to tables, there is no dump,
+                `dumps` is not a mapping, or a dump is not on the same texts.
         """
         if not isinstance(dumps, Mapping):
             raise InputError('losses', 'features, a loss table or dumps by '
@@ -313,19 +336,20 @@ class Predictor(PublicNames):
     def features(self, losses: Losses) -> FeatureTable:
         """Return the feature columns of models, `(M, K)`.
 
-        Losses are features with the same columns, built with `columns.scored`
-        of this predictor if from tokens; losses in nats on its target tokens;
-        or dumps. Scored: the target tokens that the training counted; every
-        model must have scored all of them.
+        `losses` may be dumps, losses in nats on the target tokens of this
+        predictor, or features with the columns of this predictor. Features
+        that are made from token losses must be made with `columns.scored` of
+        this predictor. Every model must have scored all target tokens that
+        were used in the training.
 
         Raises:
             InputError: The predictor was fitted to tables; the texts, the
-                columns or the tokens are not those of the training; a token
-                that the training counted is unscored; or a mean loss is as in
-                `failed_scoring.check_means`.
+                columns or the tokens differ from those of the training; a
+                token that was used in the training is not scored; or a mean
+                loss is refused by `failed_scoring.check_means`.
         """
         features = self._columns_of(losses)
-        # Features other than losses may be negative.
+        # Features that are not losses may be negative; they are not checked.
         if self.mean_losses[0] > 0:
             check_means('losses', features.models, features.mean_loss,
                         *self.mean_losses.tolist())
@@ -350,10 +374,10 @@ class Predictor(PublicNames):
               families: Optional[Mapping[str, str]] = None) -> Joint:
         """Return the joint distribution of accuracies, `(M, B)`.
 
-        `families` has the family of each model: models of one family deviate
-        together. By default the checkpoints of a run are a family, by their
-        names such as `run@1000` (`runs.run_of`), and any other model has one
-        of its own.
+        `families` has the family of each model: errors of models of one family
+        are correlated. By default, the checkpoints of a run, which have names
+        such as `run@1000`, are a family (see `runs.run_of`), and every other
+        model is a family by itself.
 
         Raises:
             InputError: A model has no family.
@@ -378,13 +402,13 @@ class Predictor(PublicNames):
                 known: Optional[AccuracyTable] = None) -> Predictions:
         """Predict the accuracies of all models on all benchmarks.
 
-        Losses are as in `features`, the level of the intervals is in (0, 1).
-        Families are as in `joint`. `known` are observed accuracies of some of
-        these models on some of the benchmarks; other names do not count. They
-        change the predictions of all models of the same families, which are
-        marked as made with them (`with_scores`); those of the same cells are
-        marked as in the sample. The table has one method, and no observed
-        accuracies.
+        Losses are as in `features`, and families as in `joint`. `level`, in
+        (0, 1), is the coverage of the intervals. `known` are observed
+        accuracies of some of these models on some of the benchmarks; entries
+        for other models or benchmarks are ignored. They change the predictions
+        of all models of the same families, which get the flag `with_scores`.
+        Predictions of the known accuracies themselves get the flag `in_sample`
+        instead. The table has one method and no observed accuracies.
 
         Raises:
             InputError: As in `features` and `joint`, or the level is not in
@@ -400,9 +424,10 @@ class Predictor(PublicNames):
             families: Optional[Mapping[str, str]] = None,
             known: Optional[AccuracyTable] = None
     ) -> tuple[Predictions, Joint]:
-        """Return predictions, and the joint distribution they are a view of.
+        """Return predictions, and the joint distribution of the accuracies.
 
-        Arguments and errors are as in `predict`.
+        The predictions are computed from the joint distribution. Arguments and
+        errors are as in `predict`.
         """
         features = self.features(losses)
         joint = self.joint(features, families)
@@ -420,15 +445,14 @@ class Predictor(PublicNames):
             in_sample=table.in_sample | seen[:, :, None]), joint
 
     def predict_left_out(self, level: float = 0.9) -> Predictions:
-        """Predict the fitted models from models of other families.
+        """Predict every fitted accuracy from models of other families.
 
-        That is for every accuracy that was fitted to. There is no
-        prediction, but a reason, where a model or all other families have no
-        accuracy on a benchmark.
+        Where the model, or all models of other families, were not run on the
+        benchmark, there is a reason in place of a prediction.
         """
         families = np.array(self.families)
         known = ~np.isnan(self.observed)
-        # Benchmarks that models of a single family were run on.
+        # True for benchmarks that only models of one family were run on.
         alone = np.zeros(len(self.names), bool)
         for b, rows in enumerate(known.T):
             alone[b] = len(set(families[rows])) == 1
@@ -443,13 +467,17 @@ class Predictor(PublicNames):
 
     def predictions(self, joint: Joint, models: Sequence[str],
                     level: float) -> Predictions:
-        """Return the table of a joint distribution; see `predict`."""
+        """Return the predictions of models from a joint distribution.
+
+        `level` is as in `predict`.
+        """
         if not 0 < level < 1:
             raise InputError('level of intervals', 'a number in (0, 1)',
                              f'{level!r}', 'Give 0.9 for 90 % intervals.')
-        # A prediction is extrapolated if its exponent's deviation is more than
-        # this multiple of that of fitted models without their family: a
-        # convention.
+        # A prediction is extrapolated if the standard deviation of its
+        # exponent exceeds the usual deviation by this factor, a convention.
+        # The usual deviation is the median over fitted models that are
+        # predicted from other families.
         far = 1.5
         low, high = joint.intervals(level)
         is_far = np.sqrt(joint.variance) > far * self.model.usual_deviations
@@ -462,7 +490,7 @@ class Predictor(PublicNames):
             chance[part.benchmark] = part.chance
             if not part.main:
                 outside_means.append(part.benchmark)
-        # The last axis is that of the methods, of which there is one.
+        # The last axis is for methods; there is one method.
         return Predictions(
             tuple(models),
             self.names, (PREDICTED, ),
@@ -481,7 +509,7 @@ class Predictor(PublicNames):
     def check_tokens(self, where: str = 'predictor') -> None:
         """Raise an `InputError` if the predictor was fitted to tables.
 
-        The error calls it `where`.
+        The error calls the predictor `where`.
         """
         self._tokens(where)
 
@@ -493,16 +521,18 @@ class Predictor(PublicNames):
                 where, 'one that was fitted to token losses',
                 'one that was fitted to tables of losses',
                 'Give predict, compare and triage a table of losses, or train '
-                'one on token losses.')
+                'a predictor on token losses.')
         return self.targets, TokenColumns(self.columns, self.matrix)
 
 
 def _weights(slopes: NDArray, uniform: NDArray) -> NDArray[np.float64]:
-    """Slopes over those of the mean loss, which are `uniform`, `(K,)` each.
+    """Return salience weights from slopes, `(K,)`.
 
-    The mean of the result, weighted by `uniform`, is 1, or -1 where accuracies
-    rise with losses, so that a positive weight always means that accuracies
-    fall as the loss rises. NaN where `uniform` is 0.
+    `uniform`, `(K,)`, has the coefficient of each column in the mean loss. A
+    weight is proportional to -slope / uniform, and NaN where `uniform` is 0.
+    The mean of the weights, weighted by `uniform`, is 1, or -1 if accuracies
+    rise with losses. So a positive weight always means that accuracies fall as
+    the loss rises.
     """
     counted = uniform != 0
     total = abs(slopes[counted].sum()) / uniform.sum()

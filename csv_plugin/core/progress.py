@@ -2,5 +2,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-#: Wraps the items of a loop, as `tqdm.tqdm` does; `iter` shows nothing.
+#: Takes the items of a loop and returns an iterable over them that shows
+#: progress, as `tqdm.tqdm` does; `iter` shows nothing.
 Progress = Callable[[Sequence[Any]], Iterable[Any]]

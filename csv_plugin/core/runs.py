@@ -1,8 +1,8 @@
-"""Runs of models, by their names."""
+"""Find the pretraining run of a checkpoint by its name."""
 
 
 def run_of(model: str) -> str:
-    """Return the run of a checkpoint: what stands before the last @.
+    """Return the run of a checkpoint: the part of its name before the last @.
 
     A model without an @ in its name is a run of its own.
 

@@ -21,7 +21,8 @@ CHANCE_MARGIN = 0.02
 
 AT_CHANCE = 'at_chance'
 
-#: Reasons against a curve, by the names that `diagnose` returns.
+#: Reasons why a curve should not be fitted, by the keys that `diagnose`
+#: returns.
 PROBLEMS = {
     'too_few_models':
     f'fewer than {LEAST_MODELS} models with an accuracy',
@@ -36,29 +37,31 @@ PROBLEMS = {
 
 
 def accuracy_at(exponent: ArrayLike, floor: ArrayLike) -> NDArray:
-    """Return Eq. 2 of exponents `alpha (score - beta)`; shapes broadcast.
+    """Return the accuracy by Eq. 2 at an exponent `alpha (score - beta)`.
 
-    As `curve.accuracy_of`, but fast, for the many calls of a fit.
+    Shapes broadcast. The result is that of `curve.accuracy_of`, but faster to
+    compute: a fit calls this function many times.
     """
     floor = np.asarray(floor)
-    # Several times as fast as `scipy.special.expit`.
+    # `tanh` is several times as fast as `scipy.special.expit`.
     share = 0.5 + 0.5 * np.tanh(0.5 * np.asarray(exponent))
     return np.asarray(floor + (1 - floor) * share)
 
 
 def slope_at(exponent: ArrayLike, floor: ArrayLike) -> NDArray:
-    """Return the derivative of Eq. 2 in its exponent."""
+    """Return the derivative of Eq. 2 with respect to its exponent."""
     share = accuracy_at(exponent, 0)
     return (1 - np.asarray(floor)) * share * (1 - share)
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Eq. 2 with its parameters, or a stack of such curves, `(...)`.
+    """The curve of Eq. 2 with its parameters, or a stack of such curves.
 
-    `alpha` is the slope per unit of score, `beta` the score half-way between
-    the floor and 1. The floor is the accuracy at infinitely bad scores, a
-    fraction; where alpha is 0 it may lie below 0, down to -1.
+    The parameters of a stack have any shape, `(...)`. `alpha` is the change of
+    the exponent per unit of score. `beta` is the score at which the accuracy
+    is half-way between the floor and 1. The floor is the accuracy at
+    infinitely bad scores, a fraction; if alpha is 0, it may be as low as -1.
     """
     alpha: NDArray
     beta: NDArray
@@ -87,11 +90,11 @@ class Curve:
         return self.beta[..., None] + exponents / self.alpha[..., None]
 
     def accuracies(self, scores: NDArray) -> NDArray:
-        """Return accuracies, fractions, `(..., M)`; scores as above."""
+        """Return accuracies, fractions, `(..., M)`; scores may be `(M,)`."""
         return accuracy_at(self.exponents(scores), self.floor[..., None])
 
     def slopes(self, scores: NDArray) -> NDArray:
-        """Return accuracy per unit of exponent, `(..., M)`."""
+        """Return derivatives of accuracies by exponents, `(..., M)`."""
         return slope_at(self.exponents(scores), self.floor[..., None])
 
     def __getitem__(self, index: Any) -> 'Curve':
@@ -107,7 +110,10 @@ class Curve:
 
     @classmethod
     def constant(cls, accuracy: ArrayLike) -> 'Curve':
-        """Make flat curves: `alpha` is 0, and the floor places them."""
+        """Make flat curves with these accuracies.
+
+        Their `alpha` is 0, so their accuracy is half-way from the floor to 1.
+        """
         accuracy = np.asarray(accuracy, dtype=np.float64)
         zeros = np.zeros_like(accuracy)
         return cls(zeros, zeros, 2 * accuracy - 1)
@@ -115,8 +121,11 @@ class Curve:
 
 def diagnose(score: NDArray, accuracy: NDArray,
              chance: float) -> tuple[str, ...]:
-    """Return keys of `PROBLEMS` of scores and accuracies `(n,)`."""
-    # Equal losses may have sums that differ in their last bits.
+    """Return the keys of `PROBLEMS` that a fit to n models has.
+
+    `score` and `accuracy` are `(n,)`; `chance` is the accuracy of guessing.
+    """
+    # Rounding may make scores of equal losses differ in their last bits.
     rounding = 1e-12 * np.abs(score).max(initial=0)
     present = {
         'too_few_models': len(score) < LEAST_MODELS,
@@ -129,12 +138,16 @@ def diagnose(score: NDArray, accuracy: NDArray,
 
 @dataclass(frozen=True, eq=False)
 class Regressions:
-    """Q regressions (Eq. 4) on one design matrix, or on one each.
+    """Q nonlinear regressions (Eq. 4) of accuracies on a design matrix.
 
-    Each minimises `mean_i mask_i (a_i - A(x_i . theta))^2`, where `A` is Eq. 2
-    of its exponent. They are solved together, by damped Gauss-Newton
-    (Levenberg-Marquardt). The design is `(n, p)` or `(Q, n, p)`, accuracies
-    `(n,)`, masks of 0 and 1 `(Q, n)`, floors `(Q,)`, in [0, 1).
+    Each regression minimises `sum_i mask_i (a_i - A(x_i . theta))^2` over its
+    coefficients theta, where x_i is row i of its design, a_i the accuracy of
+    row i, and A(exponent) is Eq. 2 with the floor of the regression. All are
+    solved together, by damped Gauss-Newton steps (Levenberg-Marquardt).
+
+    The design is `(n, p)`, the same for all regressions, or `(Q, n, p)`.
+    `accuracy` is `(n,)`, `masks`, of 0 and 1, `(Q, n)`, and `floors`, in
+    [0, 1), `(Q,)`.
     """
     design: NDArray
     accuracy: NDArray
@@ -142,9 +155,11 @@ class Regressions:
     floors: NDArray
 
     def start(self) -> NDArray:
-        """Return logit regressions on the second column, `(Q, p)`.
+        """Return coefficients to start from, `(Q, p)`.
 
-        The first column must be ones; the other coefficients are 0.
+        They are those of a linear regression of the logit of the accuracy,
+        between floor and 1, on the second column of the design. The first
+        column must be ones. The coefficients of further columns are 0.
         """
         # Many regressions have the same few floors.
         floors, places = np.unique(self.floors, return_inverse=True)
@@ -158,7 +173,7 @@ class Regressions:
         dz, dt = z - z_mean, target - target_mean
         covariance = np.sum(self.masks * dz * dt, axis=1)
         variance = np.sum(self.masks * dz**2, axis=1)
-        # Flat where z does not vary among the rows that count.
+        # The slope is 0 if z is the same in all rows whose mask is 1.
         rounding = 1e-20 * np.sum(self.masks * z**2, axis=1)
         rounding += np.finfo(float).tiny
         slope = covariance / np.maximum(variance, rounding)
@@ -168,23 +183,24 @@ class Regressions:
         return theta
 
     def predict(self, theta: NDArray) -> NDArray:
-        """Return accuracies of all rows, fractions, `(Q, n)`."""
+        """Return accuracies by coefficients `(Q, p)`, fractions, `(Q, n)`."""
         return accuracy_at(
             _exponents(theta, self.design), self.floors[:, None])
 
     def solve(self, start: NDArray, tolerance: float = 1e-6) -> NDArray:
-        """Return the coefficients `(Q, p)` that minimise all objectives.
+        """Return the coefficients that minimise the objectives, `(Q, p)`.
 
-        A problem is solved once a step improves its objective by less than the
-        tolerance, as a share.
+        `start`, `(Q, p)`, are coefficients to start from. A regression is
+        solved when a step reduces its objective by less than the share
+        `tolerance`.
         """
-        # A problem whose damping has grown this far cannot be improved any
-        # more.
+        # A regression stops when its damping exceeds this: no step improves it
+        # then.
         max_damping = 1e6
         theta, damping = start.copy(), np.full(len(start), 1e-6)
         active, part = np.arange(len(start)), self
         fitted, value = part._at(theta)
-        # Steps after which a regression is taken as it is.
+        # Maximum number of steps, whether or not a regression is solved.
         max_steps = 50
         for _ in range(max_steps):
             trial = theta[active] + part._step(fitted, damping[active])
@@ -192,7 +208,7 @@ class Regressions:
             better = new <= value
             theta[active[better]] = trial[better]
             damping[active] *= np.where(better, 0.1, 10)
-            # At the optimum, rounding makes a step better or worse.
+            # At the optimum, rounding alone decides whether a step is better.
             least = value * np.where(better, tolerance, 1e-15)
             going = (np.abs(value - new) > least) & (
                 damping[active] <= max_damping)
@@ -204,7 +220,7 @@ class Regressions:
         return theta
 
     def _of(self, rows: NDArray) -> 'Regressions':
-        """Those where `rows`, a mask, is True."""
+        """Return the regressions where the mask `rows`, `(Q,)`, is True."""
         if rows.all():
             return self
         design = self.design if self.design.ndim == 2 else self.design[rows]
@@ -212,18 +228,21 @@ class Regressions:
                            self.floors[rows])
 
     def _at(self, theta: NDArray) -> tuple[NDArray, NDArray]:
-        """Accuracies of all rows, `(Q, n)`, and objectives, `(Q,)`."""
+        """Return accuracies, `(Q, n)`, and objectives, `(Q,)`, at `theta`."""
         fitted = self.predict(theta)
         return fitted, np.sum(self.masks * (self.accuracy - fitted)**2, axis=1)
 
     def _step(self, fitted: NDArray, damping: NDArray) -> NDArray:
-        """Steps from where the accuracies are `fitted`."""
+        """Return steps of coefficients, `(Q, p)`.
+
+        `fitted` are the accuracies at the current coefficients, `(Q, n)`.
+        """
         floors = self.floors[:, None]
         slope = (fitted - floors) * (1 - fitted) / (1 - floors)
         weight = self.masks * slope
         hessian = _weighted_squares(weight * slope, self.design)
-        # A view: what is added to it is added to the hessian. The last term
-        # keeps a saturated problem solvable.
+        # `diagonal` is a view: adding to it changes the hessian. The term
+        # 1e-15 keeps the hessian invertible if all slopes are 0.
         diagonal = np.einsum('qpp->qp', hessian)
         diagonal += damping[:, None] * diagonal + 1e-15
         gradient = _weighted_sums(weight * (self.accuracy - fitted),
@@ -232,21 +251,24 @@ class Regressions:
 
 
 def _exponents(theta: NDArray, design: NDArray) -> NDArray:
-    """`design @ t` for every row `t` of `(Q, p)`."""
+    """Return `design @ t` for every row t of `theta`, `(Q, n)`."""
     if design.ndim == 2:
         return theta @ design.T
     return (design @ theta[:, :, None])[:, :, 0]
 
 
 def _weighted_sums(weights: NDArray, design: NDArray) -> NDArray:
-    """`design.T @ w` for every row `w` of `(Q, n)`."""
+    """Return `design.T @ w` for every row w of `weights`, `(Q, p)`."""
     if design.ndim == 2:
         return weights @ design
     return (weights[:, None] @ design)[:, 0]
 
 
 def _weighted_squares(weights: NDArray, design: NDArray) -> NDArray:
-    """`design.T @ diag(w) @ design` for every row `w` of `(Q, n)`."""
+    """Return `design.T @ diag(w) @ design` for every row w of `weights`.
+
+    The result is `(Q, p, p)`.
+    """
     if design.ndim == 3:
         return design.swapaxes(1, 2) @ (weights[:, :, None] * design)
     n, p = design.shape
@@ -260,11 +282,12 @@ def fit_curve(
     floor: float,
     guess: Optional[NDArray[np.float64]] = None
 ) -> tuple[Curve, NDArray[np.float64]]:
-    """Fit alpha and beta of one benchmark (Eq. 4), on standardised scores.
+    """Fit alpha and beta of the curve of one benchmark (Eq. 4).
 
-    Solved from a logit regression and from the guess, if any; the better
-    solution is returned. Guess and second result are intercept and slope in
-    standardised scores, `(2,)`.
+    Returns the curve, and its exponent as a line: intercept and slope with
+    respect to standardised scores, `(2,)`. The optimisation starts from a
+    logit regression and, if there is a `guess`, also from that line, `(2,)`.
+    The better of the two solutions is returned.
     """
     centre = score.mean()
     spread = max(score.std(), np.finfo(float).tiny)
@@ -277,11 +300,11 @@ def fit_curve(
     starts = regressions.start()
     if guess is not None:
         starts[1] = guess
-    # So tight that gradients taken at the solution are exact.
+    # The tolerance is so small that gradients at the solution are exact.
     lines = regressions.solve(starts, tolerance=1e-14)
     squares = (regressions.predict(lines) - accuracy)**2
     line = lines[squares.sum(axis=1).argmin()]
-    # A flat optimum has its half-way point infinitely far away.
+    # With a slope of 0, beta would be infinite.
     slope = line[1] or -1e-12
     half_way = centre - line[0] * spread / slope
     return Curve(slope / spread, half_way, np.array(floor)), line

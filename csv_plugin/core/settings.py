@@ -1,21 +1,21 @@
 """Forms, priors and limits of the model of accuracies, set by hand.
 
-Tolerances of its numerics, and conventions such as the candidates for degrees
-of freedom, stand where they are used. docs/appendix/settings.md lists the
-numbers of this file, and tools/studies/settings_study.py measures what half
-and twice of each change.
+Numerical tolerances, and conventions such as the candidates for degrees of
+freedom, are defined where they are used. docs/appendix/settings.md lists the
+numbers of this file, and tools/studies/settings_study.py measures what changes
+if a number is halved or doubled.
 """
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Form:
-    """One form of the model: how it sees losses, and where curves straighten.
+    """One form of the model of accuracies.
 
-    With `logarithms`, exponents are linear in logarithms of losses, else in
-    the losses themselves. While the model is fitted, the curve goes on as a
-    straight line beyond exponents of -`straight` and `straight`, so that an
-    accuracy near its floor or near 1 does not pull a slope to infinity.
+    If `logarithms` is True, exponents are linear in logarithms of losses, else
+    in the losses. While the model is fitted, the curve is replaced by straight
+    lines at exponents below -`straight` and above `straight`, so that an
+    accuracy near the floor or near 1 does not pull a slope to infinity.
     Predictions use the curve itself.
     """
     logarithms: bool
@@ -34,54 +34,62 @@ class Settings:
     standard deviation is `width`.
 
     Attributes:
-        forms: Forms between which benchmarks divide their weight.
+        forms: Forms of the model. Predictions are a mixture of them; each
+            benchmark has its own weights of forms.
         level: Prior mean of level_b.
         level_width: Prior standard deviation of level_b.
         typical: Prior mean of the logarithm of the typical scale, which is the
             change of the exponent for one standard deviation of the mean loss.
-        scale_width: Standard deviation of the logarithm of scale_b about that
-            of the typical scale.
+        scale_width: Prior standard deviation of the logarithm of scale_b. Its
+            prior mean is the logarithm of the typical scale.
         spread: Amount by which the slope of exponents on the mean loss differs
-            from minus `scale_b`, which is its prior mean.
-        units: Amount of what single units' losses add to the mean loss: how
-            far salience weights depart from equal ones.
-        answers: Amount of what single tokens of the right answers of the
-            benchmark's own texts add to their mean.
-        bend: Amount by which the exponent bends toward better models.
+            from its prior mean, -scale_b.
+        units: Amount of the effects of single units beyond that of the mean
+            loss: how far salience weights differ from equal weights.
+        answers: Amount of the effects of single tokens of the right answers in
+            the benchmark's own texts.
+        bend: Amount by which the exponent departs, toward better models, from
+            a straight line in the mean loss.
         family: Amount by which models of one family deviate together.
         own: Amount by which a single model deviates.
-        width: Standard deviation of the priors of `typical` and of the six
-            amounts.
-        tilt: A family deviates by a line of the mean loss: this is the
-            variance of the line's slope over that of its level at the median
-            mean loss.
-        noise: Prior mean of the logarithm of the noise of accuracies, relative
-            to p (1 - p) / n, the noise of n independent items.
-        noise_width: Standard deviation of that logarithm: of its mean over
-            benchmarks about `noise`, and of each benchmark about this mean.
+        width: Prior standard deviation of the logarithms of the typical scale
+            and of the six amounts.
+        tilt: The deviation of a family is a straight line in the mean loss.
+            `tilt` is the variance of the slope of this line, divided by the
+            variance of its value at the median mean loss.
+        noise: Prior mean of the logarithm of the noise variance of accuracies,
+            relative to p (1 - p) / n, the variance for n independent items.
+        noise_width: Prior standard deviation of two deviations: of the mean of
+            that logarithm over benchmarks from `noise`, and of the logarithm
+            of each benchmark from this mean.
         floors: Candidates for the floor of a benchmark, as shares of its
             chance level.
-        knee: Losses of single tokens of answers, in nats, enter as
-            log(1 + loss / knee): nearly linear far below the knee, nearly
-            logarithmic far above it.
-        least: Losses below this share of the typical loss count as this share.
-        least_noise: Noise that every unit has at least, as a share of the
-            standard deviation of the unit's values. Its square is added to
-            that of the noise that is estimated.
-        cluster: Smallest cluster of units whose mean loss is a candidate for a
-            benchmark, as a share of all units.
+        knee: Losses of single tokens of answers, in nats, are transformed to
+            log(1 + loss / knee), which is nearly linear far below the knee and
+            nearly logarithmic far above it.
+        least: Lower bound of losses, as a share of the typical loss; smaller
+            losses are replaced by it.
+        least_noise: Smallest noise of a unit, as a share of the standard
+            deviation of the unit's values. Its square is added to the square
+            of the estimated noise.
+        cluster: Smallest size of a cluster of units, as a share of all units.
+            The mean loss of a cluster of this size or more is a candidate for
+            the mean loss that a benchmark follows.
         sound: A model is absurd if its mean loss is farther from the median
-            than this number of widths (`kernels.middle_and_width`). Losses are
-            standardised, and bends begin, without absurd models.
+            than this number of widths (`kernels.middle_and_width`). The
+            standardisation of losses, and the mean loss at which bends begin,
+            leave absurd models out.
         outlier: A model counts less if its root mean squared error, when its
             family is left out, exceeds this number of expected deviations.
-        most_models: Largest number of models that hyper-parameters, and
-            weights of forms and mean losses, are fitted to. All models count
-            in the posterior.
-        least_degrees: Least degrees of freedom of the tails of errors.
-        least_stretch: Least factor of predicted deviations. Amounts, forms and
-            floors are chosen by errors of families left out, and the same
-            errors say how far predictions err, so they are a little too small.
+        most_models: Maximum number of models that hyper-parameters, and the
+            weights of forms and of mean losses, are fitted to. The posterior
+            is computed from all models.
+        least_degrees: Lower bound of the degrees of freedom of Student's t,
+            the distribution of errors.
+        least_stretch: Lower bound of the factor by which predicted standard
+            deviations are multiplied. It is above 1 because the errors of
+            families left out are slightly too small: amounts, forms and floors
+            are chosen to make them small.
     """
     forms: tuple[Form, ...] = (Form(True, 3.5), Form(True,
                                                      6.), Form(False, 3.5))

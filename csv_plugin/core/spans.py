@@ -1,4 +1,4 @@
-"""Places of tokens in texts, in UTF-8 bytes."""
+"""Spans of tokens in texts, in UTF-8 bytes."""
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,14 +13,16 @@ from csv_plugin.core.formatting import short_repr
 
 @dataclass(frozen=True, eq=False)
 class TokenSpans:
-    """Bytes `starts[i]:ends[i]` of each token of one text.
+    """The spans of the n tokens of one text.
 
-    Tokens are in the order of the text and share no byte. A token may have no
-    bytes, and a byte no token. Spans with the same offsets are equal.
+    Token i consists of the bytes `starts[i]:ends[i]` of the text. Tokens are
+    in the order of the text, and no two tokens share a byte. A token may be
+    empty, and some bytes may belong to no token. Objects with the same offsets
+    are equal.
 
     Args:
         starts (NDArray): First byte of each token. `(n,)`.
-        ends (NDArray): Byte after the last of each token. `(n,)`.
+        ends (NDArray): Byte after the last byte of each token. `(n,)`.
         n_bytes (int): Length of the text in bytes.
 
     Raises:
@@ -44,7 +46,7 @@ class TokenSpans:
     @classmethod
     def from_token_bytes(cls, tokens: Sequence[bytes],
                          text: str) -> 'TokenSpans':
-        r"""Make spans from the bytes of the tokens, which tile the text.
+        r"""Make spans from the bytes of all tokens of a text, in order.
 
         Raises:
             InputError: The tokens, joined, are not the text's UTF-8 bytes.
@@ -56,8 +58,8 @@ class TokenSpans:
         if joined != expected:
             raise InputError('token bytes',
                              f'the {len(expected)} bytes of the text',
-                             f'{len(joined)} others',
-                             'Give tokens that spell the text as it is.')
+                             f'{len(joined)} other bytes',
+                             'Give tokens that, joined, are the text.')
         ends = np.cumsum([len(token) for token in tokens], dtype=np.int64)
         return cls(np.append(0, ends)[:-1], ends, len(expected))
 
@@ -74,16 +76,17 @@ class TokenSpans:
 
 @dataclass(frozen=True, eq=False)
 class TextSpans(Sequence[TokenSpans]):
-    """Places of the T tokens of S texts: a sequence of `TokenSpans`.
+    """The spans of the T tokens of S texts: a sequence of `TokenSpans`.
 
-    These are made when they are asked for. The arrays are not copied, and
-    become read-only. Equal spans have one hash, by which `core.mapping` finds
-    what it made for them before.
+    A `TokenSpans` is made each time a text is indexed. The arrays are not
+    copied, and become read-only. Equal objects have the same hash, which
+    `core.mapping` uses to cache what it computes from them.
 
     Args:
         starts (NDArray): First byte of each token in its text. `(T,)`.
-        ends (NDArray): Byte after the last of each token. `(T,)`.
-        n_tokens (NDArray): Tokens of each text, T in all. `(S,)`.
+        ends (NDArray): Byte after the last byte of each token. `(T,)`.
+        n_tokens (NDArray): Number of tokens of each text; the sum is T.
+            `(S,)`.
         n_bytes (NDArray): Length of each text in bytes. `(S,)`.
     """
     starts: NDArray[np.int64]
@@ -94,8 +97,8 @@ class TextSpans(Sequence[TokenSpans]):
     def __post_init__(self) -> None:
         for array in vars(self).values():
             array.flags.writeable = False
-        # The edges are, text by text, the first byte of the text and then the
-        # start and the end of each token. None lies before the one before it.
+        # The edges of a text are its first byte, and then the start and the
+        # end of each token. The edges of all texts must not decrease.
         starts, ends = self.placed
         bounds = np.append(0, np.cumsum(self.n_bytes))
         edges = np.insert(
@@ -106,10 +109,10 @@ class TextSpans(Sequence[TokenSpans]):
 
     @classmethod
     def of(cls, texts: Iterable[TokenSpans]) -> 'TextSpans':
-        """Lay the tokens of texts end to end; `TextSpans` stay as they are."""
+        """Join spans of single texts; `TextSpans` are returned as they are."""
         if isinstance(texts, cls):
             return texts
-        # The empty arrays are for no text at all.
+        # `np.concatenate` needs the empty arrays if there is no text.
         starts, ends = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         n_tokens, n_bytes = [], []
         for text in texts:
@@ -131,7 +134,7 @@ class TextSpans(Sequence[TokenSpans]):
         return cls(**joined)
 
     def select(self, rows: Sequence[int]) -> 'TextSpans':
-        """Return some texts, by their indices."""
+        """Return the spans of the texts with these indices."""
         tokens = self.tokens_of(rows)
         return TextSpans(self.starts[tokens], self.ends[tokens],
                          self.n_tokens[rows], self.n_bytes[rows])
@@ -165,7 +168,10 @@ class TextSpans(Sequence[TokenSpans]):
         return tuple(array.tobytes() for array in arrays)
 
     def tokens_of(self, rows: Sequence[int]) -> NDArray[np.int64]:
-        """Return indices of the tokens of some texts, in their order."""
+        """Return indices of the tokens of some texts.
+
+        `rows` are the indices of the texts. Tokens are in the order of `rows`.
+        """
         firsts = self.token_offsets[rows]
         counts = self.n_tokens[rows]
         # Token i of the selection is token i - first_selected of its text.
@@ -175,12 +181,12 @@ class TextSpans(Sequence[TokenSpans]):
 
     @cached_property
     def token_offsets(self) -> NDArray[np.int64]:
-        """First token of each text, and T. `(S + 1,)`."""
+        """Index of the first token of each text, and finally T, `(S + 1,)`."""
         return np.append(0, np.cumsum(self.n_tokens))
 
     @property
     def placed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Starts and ends of tokens if all texts lie end to end, `(T,)`."""
+        """Starts and ends of tokens in the concatenated texts, `(T,)` each."""
         first_bytes = np.cumsum(self.n_bytes) - self.n_bytes
         first_byte = np.repeat(first_bytes, self.n_tokens)
         return first_byte + self.starts, first_byte + self.ends
@@ -189,7 +195,8 @@ class TextSpans(Sequence[TokenSpans]):
 def _offset_arrays(
         starts: ArrayLike,
         ends: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """New int64 arrays of the same shape `(n,)`."""
+    """Copy offsets to int64 arrays; refuse any but two of one shape `(n,)`.
+    """
     arrays = np.array(starts), np.array(ends)
     for array in arrays:
         if array.shape != (array.size, ) or array.shape != arrays[0].shape:
@@ -207,24 +214,26 @@ def _offset_arrays(
 
 def _check_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
                  n_bytes: int) -> None:
-    """Raise for offsets outside the text or out of order."""
+    """Raise an `InputError` for offsets outside the text or out of order."""
     edges = np.concatenate([[0],
                             np.column_stack([starts, ends]).ravel(),
                             [n_bytes]])
-    for edge in np.flatnonzero(np.diff(edges) < 0):
-        # Edge 0 is before the first token, the last one behind the last.
-        token = max(min(edge // 2, len(ends) - 1), 0)
+    for step in np.flatnonzero(np.diff(edges) < 0):
+        # Step 0 leads to the first token, and the last step from the last
+        # token to the end of the text.
+        token = max(min(step // 2, len(ends) - 1), 0)
         raise InputError(
             f'token {token}',
-            f'byte offsets that run from 0 to {n_bytes} without a step back',
-            f'{edges[edge + 1]} after {edges[edge]}',
-            'Drop special tokens; tokens must be in order and not overlap.')
+            f'byte offsets in 0..{n_bytes} that never decrease',
+            f'{edges[step + 1]} after {edges[step]}',
+            'Leave special tokens out; give tokens in the order of the text, '
+            'without overlap.')
 
 
 def char_bounds(text: str) -> NDArray[np.int64]:
-    """Return the first byte of each character, and the end of the text.
+    """Return the index of the first byte of each character of a text.
 
-    Shape `(n_chars + 1,)`.
+    The length of the text in bytes is added, so the shape is `(n_chars + 1,)`.
     """
     data = np.frombuffer(utf8_bytes(text), np.uint8)
     begins = (data & 0xC0) != 0x80  # continuation bytes are 0b10xxxxxx

@@ -1,4 +1,5 @@
-"""Studies: predictions of models, and their errors by what was observed."""
+"""Studies: predictions of models, and their errors from observed accuracies.
+"""
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -22,13 +23,15 @@ SALIENCE, MEAN_LOSS = 'salience', 'mean-loss'
 
 @dataclass(frozen=True)
 class BenchmarkErrors:
-    """Errors of one method's predictions on one benchmark.
+    """Errors of the predictions of one method on one benchmark.
 
     Accuracies are fractions: `mae` and the mean `width` of the intervals are
     in 0..1, and `mse` is in squared fractions. Training models are left out.
-    `n_models` includes models without a prediction, which all measures leave
-    out. `coverage` is NaN if no interval rules anything out (see
-    `Predictions.uninformative`).
+    `n_models` is the number of other models with an observed accuracy. Some
+    of them may have no prediction; then the errors leave them out. `spearman`
+    is the rank correlation of predicted and observed accuracies. `coverage` is
+    the share of observed accuracies inside their intervals, NaN if no interval
+    rules anything out (see `Predictions.uninformative`).
     """
     n_models: int
     mse: float
@@ -40,11 +43,12 @@ class BenchmarkErrors:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """One method and its baselines on the same models.
+    """Predictions of the same models by a method under study and by baselines.
 
-    Predictions have the observed accuracies; the method under study is first,
-    then baselines such as 'mean-loss'. The predictor is that of the method.
-    `joints` are joint distributions of all accuracies, by method, where known.
+    `predictions` also contain the observed accuracies. The method under study
+    is their first method, then come baselines such as 'mean-loss'. `predictor`
+    is the predictor of the method under study. `joints` maps methods to the
+    joint distribution of all accuracies, where it is known.
     """
     predictor: Predictor
     predictions: Predictions
@@ -53,14 +57,16 @@ class Study:
     @classmethod
     def of(cls, predictors: Mapping[str, Predictor], losses: Losses,
            observed: AccuracyTable) -> 'Study':
-        """Predict the same models with several predictors, by method.
+        """Predict the same models with several predictors.
 
-        The one under study is first; benchmarks may be missing from the
-        others. Dumps are mapped onto the tokens of the first predictor, which
-        all share. Accuracies are of the same models and perhaps more.
+        `predictors` maps each method to its predictor, the method under study
+        first. Other predictors may lack some of the benchmarks. If losses are
+        dumps, they are mapped onto the target tokens of the first predictor,
+        which must be the same for all predictors. `observed` has accuracies
+        of at least these models.
 
         Raises:
-            InputError: As in `Predictor.predict`, or a model was not observed.
+            InputError: As in `Predictor.predict`, or `observed` lacks a model.
         """
         first = next(iter(predictors.values()))
         if not isinstance(losses, (FeatureTable, LossTable)):
@@ -79,9 +85,9 @@ class Study:
     __repr__ = short_repr
 
     def errors(self, method: str) -> dict[str, BenchmarkErrors]:
-        """Return errors by benchmark, without the training models."""
+        """Return errors by benchmark; training models are left out."""
         table = self.predictions.select(methods=[method])
-        # Intervals that contain everything always hold.
+        # An interval that rules nothing out always covers the accuracy.
         says_nothing = table.uninformative(method)
         errors = {}
         for b, benchmark in enumerate(table.benchmarks):
@@ -92,10 +98,10 @@ class Study:
 def split_study(features: FeatureTable, accuracies: AccuracyTable,
                 families: Mapping[str,
                                   str], fit_models: Sequence[str]) -> Study:
-    """Fit to some of the models, predict all of them.
+    """Fit to some of the models, and predict all models.
 
-    Features and accuracies are of all models, families of the training models
-    `fit_models`.
+    Features and accuracies are given for all models. `families` maps at least
+    each of the training models, `fit_models`, to its family.
 
     Raises:
         InputError: A model has no features, accuracies or family.
@@ -107,11 +113,14 @@ def split_study(features: FeatureTable, accuracies: AccuracyTable,
 
 def leave_families_out(features: FeatureTable, accuracies: AccuracyTable,
                        families: Mapping[str, str]) -> Study:
-    """Predict every model from models of other families.
+    """Predict every observed accuracy from models of other families.
 
-    These predictions follow from the fit to all models in closed form, for
-    every accuracy that was observed; where none was, there is no prediction.
-    Arguments and errors are as in `split_study`.
+    The predictions follow in closed form from a fit to all models. There are
+    none where no accuracy was observed. Arguments are as in `split_study`,
+    with the families of all models.
+
+    Raises:
+        InputError: As in `split_study`, or all models are of one family.
     """
     observed = accuracies.select(features.models)
     check_known('families', observed.models, families, 'Name its family.')
@@ -130,7 +139,7 @@ def leave_families_out(features: FeatureTable, accuracies: AccuracyTable,
 
 def _fit_both(features: FeatureTable, fitted: AccuracyTable,
               families: Mapping[str, str]) -> dict[str, Predictor]:
-    """Predictors of the method and of its baseline."""
+    """Fit the predictors of the default method and of the baseline."""
     check_known('families', fitted.models, families, 'Name its family.')
     groups = [families[model] for model in fitted.models]
     return {
@@ -140,21 +149,25 @@ def _fit_both(features: FeatureTable, fitted: AccuracyTable,
 
 
 def geometric_mean(values: Iterable[float]) -> float:
-    """Return the geometric mean without NaN; NaN if nothing is left."""
+    """Return the geometric mean of the values that are not NaN.
+
+    NaN if there are none.
+    """
     numbers = np.array([*values], float)
     numbers = numbers[~np.isnan(numbers)]
     if not len(numbers):
         return float('nan')
-    # The logarithm of an error of 0 is minus infinity.
+    # An error of 0 has the logarithm -infinity, so the mean is 0.
     with np.errstate(divide='ignore'):
         return float(np.exp(np.log(numbers).mean()))
 
 
 def _errors(table: Predictions, b: int,
             says_nothing: NDArray[np.bool_]) -> BenchmarkErrors:
-    """Errors of the only method of a table, on its benchmark b.
+    """Return the errors on benchmark b of a table with a single method.
 
-    `says_nothing`, `(M,)`, is that of `Predictions.uninformative`.
+    `says_nothing`, `(M,)`, is True for models whose interval rules nothing
+    out.
     """
     rows = ~np.isnan(table.observed[:, b]) & ~table.in_sample[:, b, 0]
     observed = table.observed[rows, b]

@@ -1,9 +1,10 @@
-"""Tables and notes for a screen.
+"""Tables and notes as text for a screen.
 
 A table is a list of columns, and a column is a list of cells, the header
-first; only `text_table` takes rows. Columns that do not fit beside each other
-follow in blocks below, each of which begins with the first column again.
-Widths are in places of the screen: most letters take one, wide ones two.
+first; only `text_table` takes rows. If not all columns fit beside each other,
+the table is split into blocks below each other, and each block begins with the
+first column again. Widths are in columns of the screen: most characters take
+one, wide characters, such as Chinese ones, take two.
 """
 import math
 import re
@@ -13,9 +14,9 @@ from unicodedata import combining, east_asian_width
 
 from csv_plugin.core.escaping import one_line
 
-#: Widest lines of notes, and of tables in files.
+#: Maximum width of lines of notes, and of tables in files.
 WIDTH = 100
-#: Between two columns.
+#: Text between two columns of a table.
 _GAP = '  '
 
 Column = Sequence[str]
@@ -36,11 +37,12 @@ def side_by_side(names: Column,
 
     Args:
         names (Sequence[str]): The first column of each block.
-        groups (Iterable): Columns that stay together where they fit.
-        n_headers (int): Lines of header that each column begins with.
-        width (float): Most characters of a line. The middle of long cells is
-            left out if the width is finite and no two cells of the column
-            become equal.
+        groups (Iterable): Groups of further columns. The columns of a group
+            are in the same block if they fit.
+        n_headers (int): Number of header cells at the top of each column.
+        width (float): Maximum width of a line. If it is finite, the middle of
+            long cells is left out, unless two cells of the column would become
+            equal.
     """
     shown_groups = []
     for group in groups:
@@ -55,10 +57,11 @@ def side_by_side(names: Column,
 
 def blocks_that_fit(names: Column, groups: Iterable[Sequence[Column]],
                     n_headers: int, width: float) -> list[list[Column]]:
-    """Return the columns of each block of a table; args as `side_by_side`.
+    """Return the columns of each block of a table.
 
-    A group that is wider than a block is divided. Each of its columns then has
-    the upper headers of the first one.
+    Arguments are as in `side_by_side`. A group that is wider than a block is
+    split into its columns. Each of them then gets all headers but the last
+    from the first column of the group.
     """
     room_of_block = width - _width(names)
     blocks: list[list[Column]] = []
@@ -81,9 +84,10 @@ def blocks_that_fit(names: Column, groups: Iterable[Sequence[Column]],
 
 
 def wrapped(notes: Iterable[str], width: int = WIDTH) -> str:
-    """Return notes in lines of at most `width` and at most `WIDTH`.
+    """Return notes as text, wrapped into lines.
 
-    Later lines of a note have an indent.
+    Lines are at most `width` and at most `WIDTH` wide, unless a single word is
+    wider. All lines of a note but the first are indented.
     """
     wrapper = textwrap.TextWrapper(
         min(width, WIDTH),
@@ -95,7 +99,10 @@ def wrapped(notes: Iterable[str], width: int = WIDTH) -> str:
 
 
 def columns_that_fit(columns: Sequence[Column], width: float) -> int:
-    """Return how many of the first columns `text_table` fits into a width."""
+    """Return how many columns, from the first on, fit beside each other.
+
+    The columns are shown by `text_table` on a screen of this width.
+    """
     room = width + len(_GAP)
     for n_columns, column in enumerate(columns):
         room -= len(_GAP) + _width(_shown(column, width))
@@ -105,8 +112,13 @@ def columns_that_fit(columns: Sequence[Column], width: float) -> int:
 
 
 def _shown(column: Column, width: float) -> list[str]:
-    """The cells, shorter in a finite width if no two become equal."""
-    # Longest cell, in characters; the middle of longer ones is left out.
+    """Return cells as they are shown in a table of this width.
+
+    If the width is finite, the middle of long cells is left out, unless two
+    cells would become equal.
+    """
+    # Maximum length of a cell in characters, and the number of its last
+    # characters that are kept.
     longest, n_last = 40, 13
     cells = [one_line(cell) for cell in column]
     if not math.isfinite(width):
@@ -122,13 +134,13 @@ def _shown(column: Column, width: float) -> list[str]:
 
 
 def _width(column: Column) -> int:
-    """Width of the widest cell."""
+    """Return the width of the widest cell."""
     widths = [_screen_width(cell) for cell in column]
     return max(widths)
 
 
 def _screen_width(cell: str) -> int:
-    """Places of the screen that a text takes."""
+    """Return the width of a text on the screen."""
     if cell.isascii():
         return len(cell)
     n_places = 0
@@ -141,7 +153,7 @@ def _screen_width(cell: str) -> int:
 
 
 def _total_width(columns: Sequence[Column]) -> int:
-    """Width of columns, with a gap before each."""
+    """Return the width of columns, with a gap before each."""
     total = 0
     for column in columns:
         total += len(_GAP) + _width(column)
@@ -149,12 +161,12 @@ def _total_width(columns: Sequence[Column]) -> int:
 
 
 def _aligned(columns: Sequence[Column], n_headers: int) -> str:
-    """Columns side by side, with a rule below the headers."""
+    """Return columns side by side as text, with a rule below the headers."""
     padded = []
     for k, column in enumerate(columns):
         width = _width(column)
         headers, cells = column[:n_headers], column[n_headers:]
-        # Words stand on the left, numbers and marks on the right.
+        # Words are aligned on the left, numbers and marks on the right.
         is_left = k == 0 or _has_words(cells)
         ruled = [*headers, '-' * width, *cells]
         padded.append([_padded(cell, width, is_left) for cell in ruled])
@@ -166,7 +178,7 @@ def _aligned(columns: Sequence[Column], n_headers: int) -> str:
 
 
 def _has_words(cells: Sequence[str]) -> bool:
-    """True if a cell begins with a letter."""
+    """Return True if at least one cell begins with a letter."""
     for cell in cells:
         if re.match(r'[^\W\d]', cell):
             return True
@@ -174,6 +186,6 @@ def _has_words(cells: Sequence[str]) -> bool:
 
 
 def _padded(cell: str, width: int, is_left: bool) -> str:
-    """A cell with blanks behind it, or before it unless it `is_left`."""
+    """Return a cell with blanks after it if it `is_left`, else before it."""
     blanks = ' ' * (width - _screen_width(cell))
     return cell + blanks if is_left else blanks + cell

@@ -1,4 +1,4 @@
-"""Texts of a validation set and their fingerprint."""
+"""The texts of a validation set, and their fingerprint."""
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ from csv_plugin.core.conventions import InputError, utf8_bytes
 def fingerprint(pairs: Iterable[tuple[str, str]]) -> str:
     """Return the SHA-256 of the ids and texts of a validation set.
 
-    Every id and every text is hashed behind its length in bytes (8 bytes,
-    big-endian); sources and answers are not. An `InputError` if an id occurs
-    twice.
+    Every id and every text is hashed after its length in bytes (8 bytes,
+    big-endian). Sources and answers are not hashed. An `InputError` if an id
+    occurs twice.
     """
     digest = hashlib.sha256()
     seen: set[str] = set()
@@ -36,11 +36,12 @@ class Text:
     """One text of a validation set.
 
     Args:
-        text_id (str): Its name, unique in the set.
-        text (str): Input of language models, unchanged.
-        source (str): Its source, such as a benchmark, or empty.
+        text_id (str): The name of the text, unique in the set.
+        text (str): The text exactly as language models get it.
+        source (str): The source of the text, such as a benchmark, or ''.
         answer (Optional[tuple[int, int]]): First character of the answer in
-            the text, and the character after its last; None without answer.
+            the text, and the character after the last one of the answer; None
+            if there is no answer.
 
     Raises:
         InputError: The answer is empty or not inside the text, or UTF-8 cannot
@@ -59,10 +60,10 @@ class Text:
         if self.answer is not None:
             start, end = map(index, self.answer)
             if not 0 <= start < end <= len(self.text):
-                raise InputError(f'answer of {where}',
-                                 f'characters within its {len(self.text)}',
-                                 f'{start} to {end}',
-                                 'Count characters from 0, the end excluded.')
+                raise InputError(
+                    f'answer of {where}', 'a start and a larger end in '
+                    f'0..{len(self.text)}, in characters', f'{start} to {end}',
+                    'Count characters from 0, the end excluded.')
             object.__setattr__(self, 'answer', (start, end))
 
     @property
@@ -76,8 +77,11 @@ class TextSet:
     """The texts of a validation set, in order.
 
     Args:
-        texts (tuple[Text, ...]): At least one. Length S.
-        fingerprint (str): See `texts.fingerprint`; not an argument.
+        texts (tuple[Text, ...]): The S texts, at least one.
+
+    Attributes:
+        fingerprint (str): The fingerprint of the texts; see
+            `texts.fingerprint`.
 
     Raises:
         InputError: There is no text, or an id occurs twice.
@@ -99,7 +103,7 @@ class TextSet:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """S names of the texts."""
+        """Names of the S texts."""
         return tuple(text.text_id for text in self.texts)
 
     @cached_property

@@ -1,1 +1,1 @@
-"""What people look at: tables of predictions, comparisons and triages."""
+"""Make tables of predictions, comparisons and triages for people to read."""

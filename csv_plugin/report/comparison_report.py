@@ -1,4 +1,4 @@
-"""A comparison of two models as tables to read, and as one line."""
+"""Show a comparison of two models as text, and as one line for logs."""
 from shlex import quote
 
 from csv_plugin.core.comparison import (MEAN, OF_RUNS, Comparison, interval_of,
@@ -10,7 +10,7 @@ from csv_plugin.core.noise import (BETTER, LOSS, PREDICTED, SAME, UNCLEAR,
                                    WORSE, Difference)
 from csv_plugin.core.text_tables import WIDTH, text_table, wrapped
 
-#: Beginnings of the sentence on what came out, by verdict.
+#: For each verdict, the beginning of the sentence that states it.
 _BEGINNINGS = {
     BETTER: 'B is better than A',
     WORSE: 'B is worse than A',
@@ -20,7 +20,7 @@ _BEGINNINGS = {
 
 
 def as_text(comparison: Comparison, width: float = WIDTH) -> str:
-    """Return tables, notes and what came out, for the terminal."""
+    """Return the tables, notes and conclusion, for the terminal."""
     a, b = comparison.models
     parts = [wrapped([f'A: {a}', f'B: {b}'])]
     for heading, rows in comparison.tables():
@@ -32,12 +32,12 @@ def as_text(comparison: Comparison, width: float = WIDTH) -> str:
 
 
 def conclusion(comparison: Comparison) -> str:
-    """Return what came out, in a few sentences.
+    """Return the conclusion of a comparison, in a few sentences.
 
-    The first says what the decisive difference is. If it is that of the
-    losses, the second names the benchmarks with a predicted difference; if
-    not, the second says what the losses show. The last says whether the
-    verdict is about runs.
+    The first sentence states the decisive difference. If this is the
+    difference of losses, the next names the benchmarks where a difference is
+    predicted; if not, the next states the difference of losses. If the verdict
+    is about runs only, not about recipes, the last sentence says so.
     """
     decisive = comparison.decisive
     sentences = [_verdict(decisive)]
@@ -53,7 +53,7 @@ def conclusion(comparison: Comparison) -> str:
 
 
 def _verdict(part: Difference) -> str:
-    """A difference as a sentence, with its interval and probability."""
+    """State a difference in a sentence, with its interval and probability."""
     of = f'accuracy on {part.benchmark}'
     if part.of_losses:
         of = 'mean loss'
@@ -61,7 +61,7 @@ def _verdict(part: Difference) -> str:
         of = 'mean accuracy'
     size = f'{number_of(part, part.value)}{_unit(part)}'
     if part.of_losses and part.margin:
-        # The margin is a share of the mean loss of A.
+        # The margin is `LOSS_MARGIN` times the mean loss of A.
         share = LOSS_MARGIN * part.value / part.margin
         size += f', {100 * share:+.2f} %'
     return (f'{_BEGINNINGS[part.verdict]}: {of} {size} ({interval_of(part)}), '
@@ -69,9 +69,9 @@ def _verdict(part: Difference) -> str:
 
 
 def _on_predictions(comparison: Comparison) -> list[str]:
-    """A sentence on the benchmarks that are predicted to differ.
+    """Return a sentence that names the benchmarks predicted to differ.
 
-    There is none if nothing is predicted.
+    The list is empty if there are no predictions.
     """
     predicted = comparison.of_kind(PREDICTED)
     if not predicted:
@@ -86,7 +86,7 @@ def _on_predictions(comparison: Comparison) -> list[str]:
 
 
 def as_line(comparison: Comparison) -> str:
-    """Return what came out in one line of NAME=VALUE, for logs."""
+    """Return the decisive difference as one line of NAME=VALUE, for logs."""
     part = comparison.decisive
     a, b = comparison.models
     fields = {
@@ -108,34 +108,39 @@ def as_line(comparison: Comparison) -> str:
 
 
 def _legend(comparison: Comparison) -> list[str]:
-    """Lines on the meaning of columns and verdicts."""
+    """Return lines that explain columns and verdicts."""
     part = comparison.decisive
     legend = [
         f'Intervals of {100 * comparison.level:g} %. Better or worse: the '
-        'interval leaves 0 out. No difference: it lies within '
-        f'the margin, {number_of(part, part.margin, "")}{_unit(part)} for '
-        'what decides. '
-        'Detectable: found with a probability of 80 %. SE: standard error.'
+        'interval does not contain 0. No difference: it contains 0 and lies '
+        f'within the margin, {number_of(part, part.margin, "")}{_unit(part)} '
+        'for the difference that decides. Detectable: the smallest '
+        'difference that is found with a probability of 80 %. SE: standard '
+        'error.'
     ]
     detectable = [part.detectable for part in comparison.differences]
     if None in detectable:
         legend.append('None: no difference can be detected, as accuracies '
                       'would have to differ by more than 100 points.')
     if comparison.of_kind(PREDICTED):
-        legend.append('SE predictor: error of the predicted difference, with '
-                      'that of the texts.')
+        legend.append('SE predictor: standard error of the predicted '
+                      'difference, which includes the error from the choice '
+                      'of texts.')
         legend += _where_to_run(comparison.of_kind(PREDICTED))
     if comparison.answers:
-        legend.append('p: exact test. Needed: items that make the margin '
-                      'detectable. Worth: items that are as exact as the '
+        legend.append('p: p-value of an exact test. Needed: number of items '
+                      'that would make the margin detectable. Worth: number '
+                      'of items with an error as small as that of the '
                       'prediction.')
     return legend
 
 
 def _where_to_run(parts: list[Difference]) -> list[str]:
-    """Lines on the benchmarks where running them tells more than losses do.
+    """Return lines that compare the predictions with running benchmarks.
 
-    There are none if it is not known how many items benchmarks have.
+    They name the benchmarks where a run would detect smaller differences than
+    the losses do, and the remaining benchmarks. There are no lines if the
+    numbers of items of the benchmarks are unknown.
     """
     finer: list[str] = []
     rest: list[str] = []
@@ -150,7 +155,7 @@ def _where_to_run(parts: list[Difference]) -> list[str]:
         'By items: the smallest difference that running both models on the '
         'benchmark would show, if their answers are not paired.'
     ]
-    # Most characters of the names of benchmarks in a line of the legend.
+    # Maximum number of characters for names of benchmarks in a line.
     n_characters = 200
     if finer:
         lines.append('Running these benchmarks would resolve smaller '
@@ -164,5 +169,8 @@ def _where_to_run(parts: list[Difference]) -> list[str]:
 
 
 def _unit(part: Difference) -> str:
-    """The unit behind a number; none for losses, which may be in any unit."""
+    """Return the unit to show after a number.
+
+    It is empty for losses, whose unit is not known.
+    """
     return '' if part.of_losses else ' points'

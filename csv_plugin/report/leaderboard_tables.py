@@ -1,9 +1,10 @@
-"""Leaderboards as tables to read, and as files.
+"""Show leaderboards as text or Markdown, and write them to files.
 
-Models are rows. Columns are made in groups, one of the means over benchmarks
-and one of each benchmark. A column has two lines of header (the benchmark;
-what the column shows), a cell for each model and, where accuracies were
-observed, the mean absolute difference at the foot.
+Rows are models. Columns are in groups: one group for the means over
+benchmarks, and one for each benchmark. A column has two header cells (the
+benchmark, and what the column shows) and a cell for each model. If there are
+observed accuracies, it also has a last cell, the foot, for the mean absolute
+difference.
 """
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,14 +26,14 @@ from csv_plugin.report.screen import markdown_list, markdown_table
 
 Column = list[str]
 
-#: Lines of header of each column.
+#: Number of header cells of each column.
 _N_HEADERS = 2
 
 
 def as_text(board: Leaderboard, width: float = WIDTH) -> str:
-    """Return all predictors with differences and ranks, notes below.
+    """Return a table of all predictors, with differences and ranks, and notes.
 
-    As many benchmarks as fit into the width are side by side.
+    As many benchmarks as fit into the width are beside each other.
     """
     parts = [
         side_by_side(
@@ -43,17 +44,18 @@ def as_text(board: Leaderboard, width: float = WIDTH) -> str:
 
 
 def as_short_text(board: Leaderboard, width: int, file: str) -> str:
-    """Return observed accuracies, main predictions and what came out.
+    """Return a short table of predictions, and the main results, as text.
 
-    It is for a screen of `width` columns. Other predictors, marks and most
-    notes are left to a file, which the text names.
+    The table has the observed accuracies and the predictions of the first
+    predictor. It is for a screen of `width` columns. Other predictors and most
+    notes are only in `file`, which the text may name.
     """
     predictions = board.predictions
     if not predictions.benchmarks:
         return wrapped(board.notes, width)
     table = side_by_side(
         _names(board, 'error'), _main_groups(board), _N_HEADERS, width)
-    # Most lines of what came out, and of reasons for empty cells.
+    # Maximum number of lines with results and reasons for missing numbers.
     most = 6
     notes = [*outcome(predictions), *reasons(predictions)]
     if len(notes) > most:
@@ -65,11 +67,13 @@ def as_short_text(board: Leaderboard, width: int, file: str) -> str:
 
 
 def as_markdown(board: Leaderboard) -> str:
-    """Return main predictions with ranks, as tables of a few benchmarks each.
+    """Return predictions of the first predictor with ranks, in Markdown.
+
+    There are several tables with a few benchmarks each.
 
     Lines have at most about 120 characters unless names are long.
     """
-    # The frames of a table in Markdown take a third more.
+    # The borders of a table in Markdown make lines a third longer.
     width = 84
     blocks = blocks_that_fit(
         _names(board, MEAN_ERROR), _main_groups(board, with_ranks=True),
@@ -78,7 +82,7 @@ def as_markdown(board: Leaderboard) -> str:
     for block in blocks:
         merged = []
         for column in block:
-            # One line of header for the benchmark and what is shown.
+            # Markdown allows one header cell, so both are joined.
             header = ' '.join(column[:_N_HEADERS])
             merged.append([header.strip(), *column[_N_HEADERS:]])
         tables.append(markdown_table(list(zip(*merged))))
@@ -89,11 +93,12 @@ def as_markdown(board: Leaderboard) -> str:
 
 
 def write_leaderboard(stem: FilePath, board: Leaderboard) -> None:
-    """Write `stem.txt`, `.md`, `.csv` and `.json`.
+    """Write a leaderboard to `stem.txt`, `stem.md`, `stem.csv`, `stem.json`.
 
-    Files are replaced if they exist, and the folder is made. CSV and JSON
-    contain the `rows`, JSON also the notes, the folders, known accuracies that
-    the predictions are conditioned on, and accuracies at random guessing.
+    Existing files are replaced, and the folder is made if necessary. The CSV
+    and JSON files contain the rows of `Leaderboard.rows`. The JSON file also
+    contains the notes, the folders, the accuracies that the predictions are
+    conditioned on, and the accuracies of random guessing.
     """
     rows = list(board.rows())
     with file_set(Path(stem).parent):
@@ -108,14 +113,14 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> None:
 def write_markdown(path: FilePath,
                    board: Leaderboard,
                    remarks: Sequence[str] = ()) -> None:
-    """Write `as_markdown`, then notes and further remarks as a list."""
+    """Write tables in Markdown, with notes and remarks as a list below."""
     notes = markdown_list([*board.notes, *remarks])
     write_text(path, '\n'.join([as_markdown(board), '', *notes, '']))
 
 
 def _content(board: Leaderboard, rows: Sequence[dict[str,
                                                      Any]]) -> dict[str, Any]:
-    """What the JSON file contains."""
+    """Return the content of the JSON file."""
     predictions = board.predictions
     chance = {}
     for name, level in predictions.chance.items():
@@ -147,21 +152,21 @@ def _content(board: Leaderboard, rows: Sequence[dict[str,
 
 
 def _names(board: Leaderboard, foot: str) -> Column:
-    """The column with the names of the models."""
+    """Return the column with the names of the models."""
     return ['', 'model', *board.predictions.models, *_foot(board, foot)]
 
 
 def _foot(board: Leaderboard, cell: str = '') -> Column:
-    """The last cell of a column, only in tables with observed accuracies."""
+    """Return the foot of a column; none without observed accuracies."""
     return [cell] if board.predictions.has_observed() else []
 
 
 def _main_groups(board: Leaderboard,
                  with_ranks: bool = False) -> Iterator[list[Column]]:
-    """Yield groups with predictions of the first predictor alone.
+    """Yield groups of columns with the predictions of the first predictor.
 
-    There are no columns of differences: their mean absolute values stand at
-    the foot of the predictions.
+    There are no columns of differences. The mean absolute difference is at the
+    foot of the column of predictions.
     """
     predictions, overall = board.predictions, board.overall
     method = predictions.methods[0]
@@ -183,7 +188,7 @@ def _main_groups(board: Leaderboard,
 
 
 def _groups(board: Leaderboard) -> Iterator[list[Column]]:
-    """Yield groups with predictions of all predictors, and differences."""
+    """Yield groups of columns with all predictors and their differences."""
     predictions, overall = board.predictions, board.overall
     if overall.has_means:
         columns = _observed_means(board)
@@ -211,17 +216,17 @@ def _groups(board: Leaderboard) -> Iterator[list[Column]]:
 
 
 def _headed(heading: str, columns: list[Column]) -> list[Column]:
-    """The columns, with a heading above the first one, if any."""
+    """Set a heading above the first column, if any, and return the columns."""
     if columns:
         columns[0][0] = heading
     return columns
 
 
 def _observed_columns(board: Leaderboard, b: int) -> list[Column]:
-    """Observed accuracies on benchmark b, and the items that they are of.
+    """Return columns with the observed accuracies on benchmark b, and items.
 
-    There is no column without any accuracy in the table, and none of items if
-    no number is known.
+    The second column, the numbers of items, is left out if no number is known.
+    Both columns are left out if the table has no observed accuracy at all.
     """
     predictions = board.predictions
     if not predictions.has_observed():
@@ -241,9 +246,9 @@ def _observed_columns(board: Leaderboard, b: int) -> list[Column]:
 
 def _observed_means(board: Leaderboard,
                     with_ranks: bool = True) -> list[Column]:
-    """Observed means over the main benchmarks, and ranks by them.
+    """Return columns with the observed means, and with ranks by these means.
 
-    There is no column if no main benchmark was run.
+    There are none if no main benchmark was run.
     """
     if not _has_observed_means(board):
         return []
@@ -256,27 +261,31 @@ def _observed_means(board: Leaderboard,
 
 
 def _has_observed_means(board: Leaderboard) -> bool:
-    """True if a main benchmark was run.
+    """Return True if at least one main benchmark was run.
 
-    A table in which only others were run has a foot, but no differences of
-    means.
+    If only other benchmarks were run, columns have a foot, but means have no
+    differences.
     """
     predictions = board.predictions
     return predictions.select(benchmarks=predictions.main).has_observed()
 
 
 def _rank_column(board: Leaderboard, method: str) -> Column:
-    """Ranks by the means that a method predicts."""
+    """Return the column with ranks by the means that a method predicts."""
     return ['', 'rank', *rank_cells(board.overall, method), *_foot(board)]
 
 
 def _means_heading(overall: Overall) -> str:
-    """The heading of a group of means."""
+    """Return the heading of the group of means."""
     return f'mean of {len(overall.benchmarks)}'
 
 
 def _difference_column(differences: Iterable[float], error: float) -> Column:
-    """Predicted minus observed, and the mean absolute one at the foot."""
+    """Return a column with differences, and with their error at the foot.
+
+    Differences are predicted minus observed values. `error` is the mean
+    absolute difference.
+    """
     return ['', 'diff', *percents(differences, '+.1f'), *percents([error])]
 
 
@@ -294,9 +303,10 @@ def percents(fractions: Iterable[float], form: str = '.1f') -> list[str]:
 
 
 def mean_cells(overall: Overall, method: str) -> list[str]:
-    """Return predicted means in percent, with intervals where known.
+    """Return the predicted means as cells, with intervals where known.
 
-    Means of training models have a `*`; '-' stands for no mean.
+    Means are in percent, and '-' if missing. Means of training models are
+    marked `*`.
     """
     p = overall.methods.index(method)
     values = overall.values[:, p]
@@ -313,7 +323,10 @@ def mean_cells(overall: Overall, method: str) -> list[str]:
 
 
 def rank_cells(overall: Overall, method: str) -> list[str]:
-    """Return ranks by predicted means: ranges, such as '2-4', where known."""
+    """Return ranks by predicted means as cells.
+
+    They are ranges such as '2-4' if the joint distribution is known.
+    """
     view = overall.views.get(method)
     if view is None:
         p = overall.methods.index(method)
@@ -322,5 +335,5 @@ def rank_cells(overall: Overall, method: str) -> list[str]:
 
 
 def _rank_numbers(ranks: Iterable[float]) -> list[str]:
-    """Ranks as cells; '-' for NaN."""
+    """Return ranks as cells; '-' for NaN."""
     return [number(rank, '.0f') for rank in ranks]

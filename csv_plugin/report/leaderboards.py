@@ -31,9 +31,10 @@ FIELDS = ('model', 'benchmark', 'predictor', 'observed', 'items', 'predicted',
 
 #: Numbers of items by model and benchmark.
 Items = Mapping[tuple[str, str], int]
-#: Name of each model in the files of a run, by the name that is shown.
+#: Maps the name of each model that is shown to its name in the files of a
+#: run.
 Folders = Mapping[str, str]
-#: File of each predictor, by label.
+#: Maps the label of each predictor to its file.
 Files = Mapping[str, str]
 
 
@@ -41,12 +42,12 @@ Files = Mapping[str, str]
 class Leaderboard:
     """Models with their observed and predicted accuracies.
 
-    Methods of the predictions are the labels of predictors. `notes`, one line
-    each, are the meaning of marks, the reasons for missing values, and
+    The methods of `predictions` are the labels of predictors. `notes`, one
+    line each, are the meaning of marks, the reasons for missing values, and
     remarks. `overall` has means over benchmarks, and ranks. `known` are
-    accuracies that the predictions are conditioned on; the models of this
-    table are folders. `items` are the numbers of items that observed
-    accuracies are of, where known.
+    accuracies that the predictions are conditioned on; its models have the
+    names in `folders`, not the names that are shown. `items` has the numbers
+    of items behind observed accuracies, where known.
     """
     predictions: Predictions
     folders: Folders
@@ -63,10 +64,11 @@ class Leaderboard:
         remarks: Sequence[str] = (),
         joints: Mapping[str, NamedJoint] = MappingProxyType({})
     ) -> 'Leaderboard':
-        """A leaderboard that explains its marks and its missing values.
+        """Make a leaderboard with means, ranks and notes.
 
-        Args as in the class, but `remarks` are notes to add, and `joints` are
-        the joint distributions of the accuracies, by label, where known.
+        `remarks` are further notes. `joints` maps labels to the joint
+        distribution of the accuracies, where it is known; intervals of means
+        and ranges of ranks need it.
         """
         models = predictions.models
         overall = Overall.of(predictions, joints)
@@ -76,9 +78,10 @@ class Leaderboard:
                    overall)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The `FIELDS` of every model, benchmark and predictor, in this order.
+        """Yield a row for every model, benchmark and predictor, in this order.
 
-        Accuracies are in percent, flags 0 and 1; None stands for no value.
+        Its keys are `FIELDS`. Accuracies are in percent, and flags are 0 or 1;
+        missing values are None.
         """
         for record in self.predictions.records():
             row = {name: _plain(value) for name, value in record.items()}
@@ -94,7 +97,7 @@ class Leaderboard:
 
 
 def _plain(value: Any) -> Any:
-    """A fraction in percent, a flag as 0 or 1; a name as it is."""
+    """Turn fractions into percent and flags into 0 or 1; keep other values."""
     if isinstance(value, bool):
         return int(value)
     return percent(value) if isinstance(value, float) else value
@@ -110,12 +113,13 @@ def predict_run(work_dir: FilePath,
                 items: Items = MappingProxyType({}),
                 families: Optional[Mapping[str, str]] = None
                 ) -> tuple[Leaderboard, ColumnsByLabel]:  # yapf: disable
-    """Predict the models of a run; return their feature columns, too.
+    """Return the leaderboard of a run, and the feature columns of its models.
 
-    `predictors` are, by label, predictors or a `Missing` with the reason why
-    one is unusable. `observed` are accuracies of all models on all
-    `fitted_benchmarks`, or a `Missing` with the reason. `progress` wraps the
-    models. `known`, `items` and `families` are as in `predict_columns`.
+    `predictors` maps labels to predictors, or to a `Missing` with the reason
+    why a predictor is unusable. `observed` has an entry for each model and
+    each of the `fitted_benchmarks`: an accuracy, or a `Missing` with the
+    reason why there is none. `progress` wraps the loop over models. `known`,
+    `items` and `families` are as in `predict_columns`.
     """
     read = partial(read_run_dump, work_dir)
     columns, infos = collect_features(predictors, list(folders.values()), read,
@@ -139,13 +143,14 @@ def predict_columns(
         known: Optional[AccuracyTable] = None,
         items: Items = MappingProxyType({}),
         families: Optional[Mapping[str, str]] = None) -> Leaderboard:
-    """Predict models from their feature columns.
+    """Return the leaderboard of models, given their feature columns.
 
-    Args as in `predict_run` and `Leaderboard.of`. `known` accuracies and
-    `families` of the models, by their folders, are as in `Predictor.predict`.
-    `items` are the numbers of items that observed accuracies are of, where
-    known. If they are fewer than those that predictors were fitted to,
-    observed accuracies are judged by wider intervals, `Predictions.judged`.
+    `known` and `families` are as in `Predictor.predict`; their models have the
+    names in `folders`. `items` has the numbers of items behind observed
+    accuracies, where known. If there are fewer than a predictor was fitted to,
+    observed accuracies are compared with wider intervals (see
+    `Predictions.judged`). Other arguments are as in `predict_run` and
+    `Leaderboard.of`.
     """
     benchmarks = fitted_benchmarks(predictors)
     predictions, joints = predict_models(predictors, columns, benchmarks,
@@ -173,19 +178,22 @@ def predict_columns(
 
 def known_in_run(observed: ObservedAccuracies, folders: Folders,
                  benchmarks: Sequence[str]) -> AccuracyTable:
-    """Return the accuracies of a run, by the folders of its models."""
+    """Return the accuracies of a run as a table.
+
+    Its models have the names in `folders`.
+    """
     values = _observed_accuracies(observed, folders, benchmarks)
     return scores_alone([*folders.values()], benchmarks, values)
 
 
 def _more_noise(predictions: Predictions, predictors: Predictors,
                 items: Items) -> NDArray[np.float64]:
-    """Variance because only a part of the items was run, `(M, B, P)`.
+    """Return the additional variance of accuracies of few items, `(M, B, P)`.
 
-    It is divided by p (1 - p) of the accuracy p. For n items that were drawn
-    without replacement from the N items that predictors were fitted to, it is
-    1/n - 1/N; 0 where all items were run or n is unknown. An unknown N counts
-    as infinite.
+    It is divided by p (1 - p), where p is the accuracy. For n items that were
+    drawn without replacement from the N items that predictors were fitted to,
+    it is 1/n - 1/N. It is 0 where all items were run, or where n is unknown.
+    An unknown N counts as infinite.
     """
     whole = known_items(predictors)
     found = np.zeros(predictions.values.shape)
@@ -200,7 +208,7 @@ def _more_noise(predictions: Predictions, predictors: Predictors,
 
 def _observed_accuracies(observed: ObservedAccuracies, models: Collection[str],
                          benchmarks: Collection[str]) -> NDArray[np.float64]:
-    """Observed accuracies as fractions, `(M, B)`; NaN where there are none."""
+    """Return observed accuracies, fractions, `(M, B)`; NaN if missing."""
     values = np.full((len(models), len(benchmarks)), np.nan)
     for m, model in enumerate(models):
         for b, name in enumerate(benchmarks):

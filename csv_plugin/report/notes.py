@@ -1,7 +1,7 @@
-"""Notes for readers of predictions, one line each.
+"""Write the notes that accompany predictions, one line each.
 
-A note ends in a period. Reasons for missing numbers, and paths of predictors,
-are shown as they are.
+A note ends in a period, except for notes with the reason for a missing number
+or the path of a predictor, which end as the reason or the path does.
 """
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -20,13 +20,13 @@ from csv_plugin.core.predictions import (NOT_YET, OBSERVED, Missing,
                                          Predictions, misses)
 from csv_plugin.core.predictor import BenchmarkFit, Predictor
 
-#: With fewer models or families, a note says that there are too few.
+#: Fewest training models, and families of them, that need no note.
 _ENOUGH, _ENOUGH_FAMILIES = 9, 3
-#: Advice where there are too few.
+#: Advice if there are too few models or families.
 _WOULD_DO = (f'{_ENOUGH} models of {_ENOUGH_FAMILIES} families would do, some '
              'dozens are better')
 
-#: Meaning of the differences in tables with observed accuracies.
+#: What the differences in tables with observed accuracies mean.
 DIFFERENCES = ('diff is predicted minus observed; '
                f'{MEAN_ERROR} leaves out models marked *.')
 
@@ -37,7 +37,7 @@ _DIFFER = ('differ only in letter case, invisible characters or letters that '
 
 
 def _grouped(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, list[str]]:
-    """Names by key; keys are in the order in which they first occur."""
+    """Return the names of each key; keys are in the order they first occur."""
     names: dict[_Key, list[str]] = {}
     for key, name in pairs:
         names.setdefault(key, []).append(name)
@@ -45,24 +45,28 @@ def _grouped(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, list[str]]:
 
 
 def _named(names: Sequence[str], everything: Sequence[str], kind: str) -> str:
-    """Names in a line; 'all 5 models' if they are everything of their kind."""
+    """Return names in a line, or 'all 5 models' if these are all there are.
+
+    `everything` are all names of this kind, such as 'models'.
+    """
     if len(names) == len(everything) > 1:
         return f'all {len(everything)} {kind}'
     return first_names(names)
 
 
 def first_names(names: Sequence[str], most: int = 8) -> str:
-    """Names in a line, and how many more there are."""
+    """Return the first names in a line, and the number of further names."""
     line = ', '.join(names[:most])
     n_more = len(names) - most
     return f'{line} and {n_more} more' if n_more > 0 else line
 
 
 def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
-    """Return the notes on a table of predictions, whose means are `overall`.
+    """Return the notes on a table of predictions.
 
     They are the legend, the reasons for missing numbers, the agreement with
-    observed accuracies, and which models are far from the training models.
+    observed accuracies, and the models that are far from the training models.
+    `overall` has the means and ranks of the table.
     """
     legend = []
     if np.isfinite(predictions.values).any():
@@ -76,32 +80,36 @@ def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
 
 
 class _OfModel(NamedTuple):
-    """Gaps of one model in one column, all for one reason."""
+    """Missing numbers of one model in one column, all for the same reason."""
     column: str
     model: str
     reason: str
 
 
 class _OfModels(NamedTuple):
-    """Gaps in one column, of models with the same reason and benchmarks."""
+    """Missing numbers in one column, for the same reason and benchmarks."""
     column: str
     reason: str
     benchmarks: tuple[str, ...]
 
 
 class _OfColumns(NamedTuple):
-    """Gaps of several columns with the same reason, benchmarks and models."""
+    """Missing numbers of several columns, for the same benchmarks and models.
+
+    They also have the same reason.
+    """
     reason: str
     benchmarks: tuple[str, ...]
     models: tuple[str, ...]
 
 
 def reasons(predictions: Predictions) -> Iterator[str]:
-    """Yield why cells have no number, one line for all of the same reason.
+    """Yield lines with the reasons why cells have no number.
 
-    A line is about one or more columns (the observed accuracies, or the
-    predictions by a method), models and benchmarks, and all cells of these,
-    such as 'observed, ours of m1, m2 on all 4 benchmarks: no dump'.
+    A line names one or more columns (the observed accuracies, or the
+    predictions by a method), models and benchmarks, and the reason that all
+    cells of these have. An example, with the column of a method called
+    'ours', is 'observed, ours of m1, m2 on all 4 benchmarks: no dump'.
     """
     models, benchmarks = predictions.models, predictions.benchmarks
     columns = OBSERVED, *predictions.methods
@@ -128,32 +136,35 @@ def reasons(predictions: Predictions) -> Iterator[str]:
 
 
 def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
-    """Yield how predictions agree with observed accuracies.
+    """Yield notes on means, and on how predictions agree with observations.
 
-    They also say what means are over and leave out, and which accuracies lie
-    outside of their intervals.
+    The notes say which benchmarks means are over, how ranks by predicted and
+    by observed means agree, and which accuracies lie outside their intervals.
     """
     main = predictions.main
     if overall.has_means:
         yield from _of_means(predictions, overall)
     if len(main) < len(predictions.benchmarks):
         rest = [name for name in predictions.benchmarks if name not in main]
-        yield ('Means leave out benchmarks that are not main ones: '
+        yield ('Means leave out benchmarks that are not main benchmarks: '
                f'{first_names(rest)}.')
     if misses(predictions):
         yield _on_misses(predictions)
 
 
 def _on_misses(predictions: Predictions) -> str:
-    """A line on accuracies outside of their intervals, some of them named."""
+    """Return a note that counts accuracies outside their intervals.
+
+    It also names the farthest of them.
+    """
     missed = misses(predictions)
     method = predictions.methods[0]
-    # No accuracy lies outside of 0 to 1.
+    # No accuracy can lie outside an interval from 0 to 1.
     can_miss = ((predictions.low[:, :, 0] > 0) |
                 (predictions.high[:, :, 0] < 1))
     n_cells = (predictions.held_out(method) & can_miss).sum()
     n_expected = (1 - predictions.level) * n_cells
-    # Most single predictions that the line names.
+    # Maximum number of accuracies that are named.
     most = 4
     named = []
     for cell in missed:
@@ -166,7 +177,10 @@ def _on_misses(predictions: Predictions) -> str:
 
 
 def outcome(predictions: Predictions) -> Iterator[str]:
-    """Yield one line on the errors of all predictors on held-out models."""
+    """Yield a line with the errors of all predictors on held-out models.
+
+    There is none if no held-out model has an observed accuracy.
+    """
     errors = []
     for method in predictions.methods:
         held_out = predictions.held_out(method)
@@ -189,7 +203,7 @@ def item_notes(predictions: Predictions, items: Mapping[tuple[str, str],
                                                         int]) -> Iterator[str]:
     """Yield a note for each benchmark of which only some items were run.
 
-    `items` are the numbers of items by model and benchmark.
+    `items` maps (model, benchmark) to the number of items that were run.
     """
     fewer = (predictions.more_noise > 0).any(axis=2)
     for b, name in enumerate(predictions.benchmarks):
@@ -204,12 +218,12 @@ def item_notes(predictions: Predictions, items: Mapping[tuple[str, str],
             shown += f' to {max(numbers)}'
         yield (
             f'observed on {name}: of {shown} items, a part of the benchmark. '
-            'What the noise of so few items explains does not count as '
-            'outside.')
+            'Intervals are widened by the noise of so few items before '
+            'accuracies outside of them are counted.')
 
 
 def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
-    """Yield what means are over, and how well predicted ones agree."""
+    """Yield what means are over, and how ranks by them agree."""
     is_partial = len(overall.benchmarks) < len(predictions.main)
     sentences = []
     if overall.ranked.any():
@@ -226,8 +240,8 @@ def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
         means = np.column_stack([overall.observed, means])
     if np.isnan(means).any():
         yield ('No mean where a number on one of the benchmarks is missing; '
-               'ranks count only models that have an observed and a predicted '
-               'one.')
+               'ranks are among the models with an observed and a predicted '
+               'mean.')
     agreements = []
     for method in overall.methods:
         spearman, n_models = overall.agreement(method)
@@ -241,15 +255,15 @@ def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
 
 
 def mean_notes(overall: Overall, level: float) -> Iterator[str]:
-    """Yield what ranges of ranks mean, and which models may be the best.
+    """Yield which models may be the best, and what ranges of ranks mean.
 
-    Where the best one is certain, it is not named. There are no notes on means
-    of a single benchmark.
+    `level` is the probability of a range of ranks. A model that is certain to
+    be the best is not named. Without means, there are no notes.
     """
     if not overall.has_means:
         return
-    # Most models that are named as perhaps the best, and their least
-    # probability.
+    # Maximum number of models that are named as perhaps the best, and the
+    # least probability of a model that is named.
     n_likely, least_likely = 3, .01
     uncertain = False
     for method, view in overall.views.items():
@@ -268,9 +282,11 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
 
 
 def far_notes(predictions: Predictions) -> Iterator[str]:
-    """Yield notes that name models most of whose predictions are extrapolated.
+    """Yield notes that name the models far from the training models.
 
-    Methods with the same models share a line. Training models are left out.
+    More than half of the predictions of such a model are extrapolated.
+    Predictions of training models do not count. Methods with the same models
+    share a line.
     """
     predicted = np.isfinite(predictions.values) & ~predictions.in_sample
     n_far = (predictions.extrapolated & predicted).sum(axis=1)
@@ -281,19 +297,21 @@ def far_notes(predictions: Predictions) -> Iterator[str]:
         if models:
             pairs.append((models, method))
     for models, methods in _grouped(pairs).items():
-        yield (f'{", ".join(methods)}: far from the training models (>): '
-               f'{_named(models, predictions.models, "models")}. Expect '
-               'errors of 1.5 times those near the training models, or more: '
-               'fit to models that are more like them, and check that losses '
-               'have one unit.')
+        yield (
+            f'{", ".join(methods)}: far from the training models (>): '
+            f'{_named(models, predictions.models, "models")}. Expect '
+            'errors of 1.5 times those near the training models, or more. '
+            'Fit to models that are more similar to these models, and check '
+            'that all losses have the same unit.')
 
 
 def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
                     paths: Mapping[str, str]) -> list[str]:
-    """Return the files of predictors, and notes on their training, by label.
+    """Return lines with the files of predictors, and notes on training.
 
-    Why predictors are unusable is said here only if all of them are. Otherwise
-    the notes on cells without a number have the reason.
+    Each line begins with the label of its predictor. Reasons why predictors
+    are unusable are returned only if all predictors are unusable; otherwise
+    the notes on missing numbers have these reasons.
     """
     lines = []
     unusable = []
@@ -308,10 +326,10 @@ def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
 
 
 def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:
-    """Return what users must know of the training of a predictor.
+    """Return notes that users should read on the training of a predictor.
 
-    Benchmarks with the same note share a line. `verbose` adds all other
-    notes of the training, one line for each benchmark.
+    Benchmarks with the same note share a line. `verbose` adds all other notes
+    of the training, one line for each benchmark and note.
     """
     shared = []
     others = []
@@ -327,9 +345,10 @@ def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:
 
 
 def outlier_notes(predictor: Predictor) -> list[str]:
-    """Return a line on training models that lie far off, if there are any.
+    """Return a line on outliers among the training models, if there are any.
 
-    It has what they do to the error of families left out.
+    It names them, and compares the errors of families left out with and
+    without them.
     """
     if not predictor.outliers:
         return []
@@ -352,7 +371,10 @@ def outlier_notes(predictor: Predictor) -> list[str]:
 
 
 def _root_mean(squares: NDArray[np.float64]) -> float:
-    """The root mean of squared fractions, in points; NaN without any."""
+    """Return the root of the mean of squared fractions, in points.
+
+    NaN are left out; the result is NaN if nothing remains.
+    """
     if not np.isfinite(squares).any():
         return math.nan
     return percent(np.sqrt(np.nanmean(squares)))
@@ -360,7 +382,10 @@ def _root_mean(squares: NDArray[np.float64]) -> float:
 
 def _by_note(notes: Iterable[tuple[str, str]],
              benchmarks: Sequence[str]) -> list[str]:
-    """Lines of pairs of a note and a benchmark, one for equal notes."""
+    """Return a line for each note, which names the benchmarks that it is on.
+
+    `notes` are pairs of a note and a benchmark.
+    """
     lines = []
     for note, names in _grouped(notes).items():
         lines.append(f'{_named(names, benchmarks, "benchmarks")}: {note}')
@@ -368,7 +393,7 @@ def _by_note(notes: Iterable[tuple[str, str]],
 
 
 def _notes_on_fit(part: BenchmarkFit) -> list[str]:
-    """What users must know of the fit of one benchmark."""
+    """Return notes that users should read on the fit of one benchmark."""
     notes = [note for note in part.notes if note.startswith(MIXED)]
     if part.at_chance:
         notes.append(NOT_YET)
@@ -382,8 +407,9 @@ def shortage_notes(accuracies: AccuracyTable, families: Mapping[str, str],
                    fitted: Sequence[str]) -> list[str]:
     """Return lines on benchmarks with too few training models.
 
-    They are for users who are about to fit, and say what follows. `accuracies`
-    are of the `fitted` models and perhaps more; `families` are by model.
+    They tell users who are about to fit a predictor what follows from this.
+    `fitted` are the names of the training models. `accuracies` has at least
+    these models, and `families` maps models to families.
     """
     found = []
     for name in accuracies.benchmarks:
@@ -397,7 +423,10 @@ def shortage_notes(accuracies: AccuracyTable, families: Mapping[str, str],
 
 
 def _too_few(n: int, n_families: int) -> str:
-    """Consequence of n models of so many families; empty if enough."""
+    """Say what follows from having n models of `n_families` families.
+
+    The text is empty if these are enough.
+    """
     if not n:
         return 'left out, as no model to fit to was run there.'
     if n_families < 2:
@@ -417,9 +446,11 @@ def _too_few(n: int, n_families: int) -> str:
 
 def family_notes(families: Mapping[str, str],
                  losses: Mapping[str, NDArray]) -> list[str]:
-    """Return lines on names that look alike, and models in several families.
+    """Return lines on names that look alike, and on models with equal losses.
 
-    Both arguments are by model; losses are all of a model's, in any shape.
+    Equal losses are reported if the models have different families. Both
+    arguments map models to values; `losses` has all losses of each model as an
+    array of any shape.
     """
     lines = []
     in_use = [families[model] for model in losses]
@@ -443,9 +474,10 @@ def family_notes(families: Mapping[str, str],
 
 
 def _look_alikes(names: Iterable[str]) -> Iterator[str]:
-    """Yield names that a reader cannot tell apart, joined by 'and'.
+    """Yield names that look alike, joined by 'and'.
 
-    They are escaped, which tells letters of other scripts apart.
+    Letters outside ASCII are shown as escapes, so that readers see the
+    difference.
     """
     by_look = []
     for name in names:

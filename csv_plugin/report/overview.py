@@ -1,6 +1,6 @@
-"""What `salience predict` prints: as much of a leaderboard as fits.
+"""Make what `salience predict` prints: the main part of a leaderboard.
 
-A single model has a row for each benchmark. Several models have a row each,
+For a single model, rows are benchmarks. For several models, rows are models,
 the largest predicted mean first.
 """
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ Column = list[str]
 
 
 def overview(board: Leaderboard, width: int) -> tuple[str, str]:
-    """Return a table for a screen of `width` places, and what it leaves out.
+    """Return a table of predictions, and what it leaves out, as texts.
 
-    The table of a single model has a few columns, whatever the width.
-    Predictions are those of the first method, in percent. The second text is
-    empty if nothing is left out.
+    Predictions are by the first method, in percent. The table of several
+    models fits a screen of `width` columns; the table of a single model always
+    has the same columns. The second text is '' if nothing is left out.
     """
     if len(board.predictions.models) == 1:
         return text_table(_rows_of_one_model(board)), ''
@@ -33,10 +33,10 @@ def overview(board: Leaderboard, width: int) -> tuple[str, str]:
 
 
 def _rows_of_one_model(board: Leaderboard) -> list[list[str]]:
-    """Rows of benchmarks below a header; the mean comes first.
+    """Return a header, a row for the mean, and a row for each benchmark.
 
-    Columns that are empty in all rows are left out: observed accuracies and
-    marks.
+    The columns of observed accuracies and of marks are left out if they are
+    empty in all rows.
     """
     header = [
         'benchmark', OBSERVED, 'predicted', '', 'interval', 'chance',
@@ -60,7 +60,7 @@ def _rows_of_one_model(board: Leaderboard) -> list[list[str]]:
 
 
 def _mean_rows(board: Leaderboard) -> list[list[str]]:
-    """The row of the mean; none for a single benchmark."""
+    """Return the row of the mean; none for a single benchmark."""
     overall = board.overall
     view = overall.views.get(board.predictions.methods[0])
     if not overall.has_means or view is None:
@@ -74,7 +74,7 @@ def _mean_rows(board: Leaderboard) -> list[list[str]]:
 
 
 def _benchmark_row(board: Leaderboard, b: int) -> list[str]:
-    """The row of benchmark b."""
+    """Return the row of benchmark b."""
     predictions = board.predictions
     name = predictions.benchmarks[b]
     [mark] = predictions.marks(name)
@@ -95,7 +95,10 @@ def _benchmark_row(board: Leaderboard, b: int) -> list[str]:
 
 
 def _table_of_models(board: Leaderboard, width: int) -> tuple[str, str]:
-    """Rows of models, with the intervals of benchmarks if all of them fit."""
+    """Return the table of several models, and what it leaves out, as texts.
+
+    The intervals on benchmarks are shown only if all of them fit.
+    """
     predictions = board.predictions
     order = board.overall.order()
     left = [_sorted('model', predictions.models, order)]
@@ -116,15 +119,15 @@ def _table_of_models(board: Leaderboard, width: int) -> tuple[str, str]:
 
 
 def _text(columns: Sequence[Column], width: int) -> str:
-    """Columns as text."""
+    """Return columns as a text table of this width."""
     rows = list(zip(*columns))
     return text_table(rows, width)
 
 
 def _mean_columns(board: Leaderboard, order: Sequence[int]) -> list[Column]:
-    """Columns of the observed and the predicted mean, and of the rank.
+    """Return the columns of the observed and predicted means and the rank.
 
-    There are none without at least two benchmarks.
+    There are none if there are fewer than two benchmarks.
     """
     overall = board.overall
     method = board.predictions.methods[0]
@@ -141,7 +144,7 @@ def _mean_columns(board: Leaderboard, order: Sequence[int]) -> list[Column]:
 
 
 def _cells_without_intervals(board: Leaderboard, b: int) -> list[str]:
-    """Predictions on benchmark b with their marks, by model."""
+    """Return the predictions of all models on benchmark b, with marks."""
     predictions = board.predictions
     values = percents(predictions.values[:, b, 0])
     marks = predictions.marks(predictions.benchmarks[b])
@@ -149,5 +152,5 @@ def _cells_without_intervals(board: Leaderboard, b: int) -> list[str]:
 
 
 def _sorted(header: str, cells: Sequence[str], order: Sequence[int]) -> Column:
-    """A column whose cells below the header are in an order."""
+    """Return a column: the header, then the cells in the given order."""
     return [header, *(cells[m] for m in order)]

@@ -1,4 +1,4 @@
-"""The leaderboard of a finished OpenCompass run, with its accuracies."""
+"""Make the leaderboard of a finished OpenCompass run."""
 from collections.abc import Mapping
 from typing import Any, Optional
 
@@ -27,32 +27,33 @@ def run_leaderboard(
     known: Optional[AccuracyTable] = None,
     families: Optional[Mapping[str, str]] = None
 ) -> tuple[Leaderboard, ColumnsByLabel]:
-    """Predict the models of a run, beside the accuracies that it observed.
+    """Predict the models of a run, and add the accuracies that it measured.
 
     Args:
         work_dir: The time-stamped folder of the run.
         predictors: Predictors by label, the main one first.
         files: The files of the predictors, by label.
-        progress: Wraps the models whose losses are read.
-        known: Accuracies that predictions are conditioned on, by folder (by
-            default those of the newest leaderboard of the run).
-        families: Families of the models, by the names of their folders.
+        progress: Wraps the loop over the models whose losses are read.
+        known: Accuracies that predictions are conditioned on; its models are
+            names of folders. By default, the known accuracies of the newest
+            leaderboard of the run.
+        families: Maps the names of the models' folders to families.
 
     Returns:
-        The leaderboard, and the columns that it was predicted from. Models
-        have the names of the newest summary of the run.
+        The leaderboard, and the feature columns that it was predicted from.
+        Models have the names in the newest summary of the run.
 
     Raises:
-        InputError: The folder is not that of a run.
+        InputError: `work_dir` is not the folder of a run.
     """
     benchmarks = fitted_benchmarks(predictors)
-    # The other metrics are those of benchmarks without an accuracy.
+    # `other_metrics` has the metrics of benchmarks without an accuracy.
     observed, other_metrics = read_run_accuracies(work_dir, benchmarks)
     path = newest_summary(work_dir, LEADERBOARD)
-    # The package wrote this file: there is no advice if it is broken.
+    # The package wrote this file, so a user can do nothing if it is broken.
     leaderboard = read_json(path, remedy='') if path else {}
-    # OpenCompass' summary of accuracies may call models otherwise than their
-    # folders; an earlier leaderboard tells.
+    # In OpenCompass' summary of accuracies, models may have other names than
+    # their folders. An earlier leaderboard has the folder of each name.
     folder_of = leaderboard.get('folders', {})
     folders = {model: folder_of.get(model, model) for model in observed}
     named = set(folders.values())
@@ -80,9 +81,10 @@ def run_leaderboard(
 
 
 def _known(leaderboard: Mapping[str, Any]) -> Optional[AccuracyTable]:
-    """Accuracies that predictions of a leaderboard are conditioned on.
+    """Return the accuracies that a leaderboard is conditioned on.
 
-    The file has them in percent.
+    `leaderboard` is the content of its JSON file, where they are in percent.
+    None if there are no such accuracies.
     """
     rows = leaderboard.get('known', {})
     names = [*dict.fromkeys(name for row in rows.values() for name in row)]

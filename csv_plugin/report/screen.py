@@ -1,4 +1,4 @@
-"""Paths, commands and Markdown, for the terminal and for files."""
+"""Show paths, commands, and tables and lists in Markdown."""
 import math
 import os
 import shlex
@@ -12,17 +12,17 @@ from csv_plugin.io.files import FilePath
 
 
 def full_width(wide: bool) -> float:
-    """Return the width of tables with or without `--wide`."""
+    """Return the maximum width of tables: `--wide` sets no limit."""
     return math.inf if wide else WIDTH
 
 
 def terminal_width() -> int:
-    """Return the columns of the terminal, 80 without a terminal."""
+    """Return the width of the terminal in columns; 80 if there is none."""
     return shutil.get_terminal_size((80, 24)).columns
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
-    """Return a header and rows as a table in Markdown."""
+    """Return a header row and further rows as a table in Markdown."""
     from tabulate import tabulate
     escaped = []
     for row in rows:
@@ -38,20 +38,21 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def markdown_list(notes: Iterable[str]) -> list[str]:
-    """Return notes as items of a list in Markdown, one line each."""
+    """Return each note as a line, an item of a list in Markdown."""
     return [f'* {markdown(note)}' for note in notes]
 
 
 def next_line(*command: FilePath) -> str:
-    """Return the command to type next.
+    """Return a line with the command that the user may run next.
 
-    A `Path` inside the working folder is shown relative to it.
+    Its arguments are quoted for the shell. A `Path` inside the working folder
+    is shown relative to it.
     """
-    words = []
-    for word in command:
-        is_path = isinstance(word, Path)
-        words.append(shown_path(word) if is_path else os.fspath(word))
-    return f'Next: {shlex.join(words)}'
+    shown = []
+    for argument in command:
+        is_path = isinstance(argument, Path)
+        shown.append(shown_path(argument) if is_path else os.fspath(argument))
+    return f'Next: {shlex.join(shown)}'
 
 
 def shown_path(path: FilePath) -> str:

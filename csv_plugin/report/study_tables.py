@@ -1,4 +1,4 @@
-"""A study as tables: predictions, errors by benchmark, a Markdown report."""
+"""Show a study: predictions, errors by benchmark, and a Markdown report."""
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,50 +24,54 @@ PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
                       'expected_error')
 
 _LEGEND = """\
-MSE in 1e-3 (squared fractions), of held-out models alone. `mean-loss` (mean
-loss with a learned floor) is the baseline. MAE and the width of the
-{level:.0%} intervals are in points of accuracy (percent), `Spearman` is the
-rank correlation, `coverage` the share of accuracies inside of the intervals.
-({any}): all intervals reach from chance, or below, to 100 %, so none can miss.
-The last row holds geometric means of the MSE and plain means of the rest over
-{n_main} main benchmarks. The leaderboard has errors of means, which are
-smaller than means of errors.
+All errors are of held-out models only. The MSE is in 1e-3 (squared
+fractions). `mean-loss` (mean loss with a learned floor) is the baseline. MAE
+and the width of the {level:.0%} intervals are in points of accuracy (percent),
+`Spearman` is the rank correlation, `coverage` the share of accuracies inside
+their intervals. ({any}): all intervals reach from chance, or below, to 100 %,
+so no accuracy can lie outside. The last row has geometric means of the MSE,
+and arithmetic means of the rest, over {n_main} main benchmarks. The
+leaderboard has errors of means, which are smaller than means of errors.
 """
 
-#: The same in short, for the terminal, and for all columns.
+#: Short legends for the terminal: of the short table, and of the table with
+#: all columns.
 _SHORT = (
-    'error: mean absolute, in points (percent), of held-out models; of '
-    'mean loss: divided by the error of mean-loss; coverage: observed '
-    'accuracies inside of the {level:.0%} intervals; ({any}): these reach '
-    'from chance, or below, to 100 %. --wide has all columns.')
-_UNITS = ('MSE in 1e-3, MAE and width of intervals in points; ({any}): all '
+    'error: mean absolute error of held-out models, in points (percent); of '
+    'mean loss: this error divided by that of the baseline mean-loss; '
+    'coverage: share of observed accuracies inside their {level:.0%} '
+    'intervals; ({any}): all intervals reach from chance, or below, to '
+    '100 %. --wide shows all columns.')
+_UNITS = ('MSE: in 1e-3; MAE and width of intervals: in points; ({any}): all '
           'intervals reach from chance, or below, to 100 %; means of MSE are '
           'geometric.')
 
-#: Meaning of the names of methods in rows and columns.
+#: What the names of methods in the tables mean.
 _METHODS = {
     'salience': 'the method, which learns how much each loss counts',
     'mean-loss': 'the baseline, the mean loss with a learned floor',
 }
 
-#: Errors of one method by benchmark.
+#: Maps benchmarks to the errors of one method.
 ErrorsByBenchmark = Mapping[str, BenchmarkErrors]
 
-#: Columns of tables of fits, see `fit_cells`, and their legend.
+#: Headers of the cells of `fit_cells`, and their legend.
 FIT_HEADER = 'RMS error', 'expected error'
 FIT_LEGEND = (
-    'Errors are in points and of the training models, each predicted from '
-    'models of other families: the root mean square over the models, and the '
-    'median of the standard deviations that were expected.')
+    'Errors of the training models, each predicted from models of other '
+    'families, in points. RMS error: root mean square over the models. '
+    'Expected error: median over the models of the standard deviations that '
+    'were expected.')
 
 
 def write_predictions(folder: Path, study: Study,
                       info: Mapping[str, ModelInfo]) -> None:
-    """Write every prediction of the method as CSV, one row each.
+    """Write the predictions of the method under study to CSV files.
 
-    Accuracies that the predictor was fitted to are in `in_sample.csv`, all
-    others in `predictions.csv`. Columns are `PREDICTION_COLUMNS`, accuracies
-    as fractions, flags as 0 and 1. `info` has the split of each model.
+    There is one row for each model and benchmark. Rows of accuracies that the
+    predictor was fitted to are in `in_sample.csv`, all other rows in
+    `predictions.csv`. The columns are `PREDICTION_COLUMNS`. Accuracies are
+    fractions, and flags are 0 or 1. `info` has the split of each model.
     """
     table = study.predictions
     in_sample = table.in_sample[:, :, 0]
@@ -93,7 +97,7 @@ def write_predictions(folder: Path, study: Study,
 
 
 def leaderboard(study: Study, models: Sequence[str]) -> Leaderboard:
-    """Predictions of the method for some models."""
+    """Return the leaderboard of some models by the method under study."""
     predictions = _of_method(study).select(models)
     names = dict(zip(models, models))
     joints = {}
@@ -104,17 +108,23 @@ def leaderboard(study: Study, models: Sequence[str]) -> Leaderboard:
 
 
 def fit_cells(part: BenchmarkFit) -> list[str]:
-    """Errors of a benchmark in columns of `FIT_HEADER`; '-' where unknown."""
+    """Return the cells below `FIT_HEADER` for one benchmark.
+
+    Unknown errors are '-'.
+    """
     return [number(percent(part.error)), number(percent(part.expected_error))]
 
 
 def _of_method(study: Study) -> Predictions:
-    """Predictions of the method under study alone."""
+    """Return the predictions by the method under study alone."""
     return study.predictions.select(methods=[study.predictions.methods[0]])
 
 
 def error_rows(study: Study) -> list[list[str]]:
-    """All errors by benchmark, below a header; means over main ones last."""
+    """Return a header, a row of errors for each benchmark, and a row of means.
+
+    Means are over the main benchmarks.
+    """
     methods = study.predictions.methods
     by_method = _errors_by_method(study)
     own = by_method[methods[0]]
@@ -124,7 +134,7 @@ def error_rows(study: Study) -> list[list[str]]:
     rows = [header]
 
     def add_row(name: str, n_models: str, benchmarks: Sequence[str]) -> None:
-        """Add a row with means over some benchmarks."""
+        """Add a row of errors, as means over these benchmarks."""
         row = [name, n_models]
         for method in methods:
             square = _mean_mse(by_method[method], benchmarks)
@@ -140,11 +150,12 @@ def error_rows(study: Study) -> list[list[str]]:
 
 
 def short_table(study: Study) -> str:
-    """Error, its ratio to the mean loss and coverage, for the terminal.
+    """Return a table of errors and coverages for the terminal.
 
-    The rows are the benchmarks by the method, and then the means over the main
-    ones by each method. A ratio of means is that of the mean errors. The study
-    has the baseline 'mean-loss'.
+    There is a row for each benchmark, by the method under study, and then a
+    row of means over the main benchmarks for each method. The column 'of mean
+    loss' is the error divided by the error of the baseline 'mean-loss', which
+    the study must have. In rows of means, both are mean errors.
     """
     by_method = _errors_by_method(study)
     baseline = by_method[MEAN_LOSS]
@@ -161,7 +172,7 @@ def short_table(study: Study) -> str:
 
 
 def _errors_by_method(study: Study) -> dict[str, ErrorsByBenchmark]:
-    """Errors by method, the one under study first, and benchmark."""
+    """Return the errors of each method, the method under study first."""
     found: dict[str, ErrorsByBenchmark] = {}
     for method in study.predictions.methods:
         found[method] = study.errors(method)
@@ -170,10 +181,11 @@ def _errors_by_method(study: Study) -> dict[str, ErrorsByBenchmark]:
 
 def _short_cells(errors: ErrorsByBenchmark, baseline: ErrorsByBenchmark,
                  names: Sequence[str]) -> list[str]:
-    """Mean error, its ratio to the baseline's, and mean coverage.
+    """Return three cells with means over the benchmarks `names`.
 
-    An error or a ratio is '-' where an error on one of the benchmarks is
-    missing.
+    They are the mean absolute error, its ratio to that of the baseline, and
+    the mean coverage. Error and ratio are '-' if an error on at least one of
+    the benchmarks is missing.
     """
     if not names:
         return ['-'] * 3
@@ -193,20 +205,21 @@ def _short_cells(errors: ErrorsByBenchmark, baseline: ErrorsByBenchmark,
 
 
 def _of_intervals(value: float, error: float, digits: str) -> str:
-    """A measure of intervals as a cell; '-' where nothing was predicted.
+    """Return a measure of intervals, coverage or width, as a cell.
 
-    With an error, accuracies were predicted. If the measure is NaN all the
-    same, all intervals are uninformative, and the cell is `ANY`.
+    The cell is '-' if `error` is NaN, because then nothing was predicted. If
+    only the measure is NaN, no interval rules anything out, and the cell is
+    `ANY` in parentheses.
     """
     is_uninformative = math.isnan(value) and not math.isnan(error)
     return f'({ANY})' if is_uninformative else number(value, digits)
 
 
 def expected_line(study: Study) -> str:
-    """The error to expect for predicted models; empty without any.
+    """Return a line with the error to expect for models not fitted to.
 
-    Root mean square of the standard deviations that are expected, over main
-    benchmarks and models that were not fitted to.
+    It is the root mean square of the expected standard deviations, over these
+    models and the main benchmarks. The line is '' if there are no such models.
     """
     table = _of_method(study).select(benchmarks=study.predictions.main)
     expected = table.expected_error[~table.in_sample]
@@ -219,7 +232,7 @@ def expected_line(study: Study) -> str:
 
 
 def judged_benchmarks(study: Study) -> list[str]:
-    """Main benchmarks on which the method has an error."""
+    """Return the main benchmarks with an error of the method under study."""
     errors = study.errors(study.predictions.methods[0])
     judged = []
     for name in study.predictions.main:
@@ -229,7 +242,10 @@ def judged_benchmarks(study: Study) -> list[str]:
 
 
 def _mean_mse(errors: ErrorsByBenchmark, names: Sequence[str]) -> float:
-    """Geometric mean; NaN if one of the benchmarks has no error."""
+    """Return the geometric mean of the MSE over the benchmarks `names`.
+
+    NaN if at least one of them has no error.
+    """
     squares = [errors[name].mse for name in names]
     if np.isnan(squares).any():
         return math.nan
@@ -237,10 +253,10 @@ def _mean_mse(errors: ErrorsByBenchmark, names: Sequence[str]) -> float:
 
 
 def _wide_cells(errors: Sequence[BenchmarkErrors]) -> list[str]:
-    """Means of MAE, rank correlation, coverage and width over benchmarks.
+    """Return cells with the means of MAE, Spearman, coverage and width.
 
-    Where all intervals are uninformative, the coverage is NaN, and neither it
-    nor the width counts.
+    Means are over benchmarks. A benchmark where no interval rules anything
+    out has a coverage of NaN. The means of coverage and width leave it out.
     """
     sizes, correlations, coverages, widths = [], [], [], []
     for part in errors:
@@ -259,13 +275,16 @@ def _wide_cells(errors: Sequence[BenchmarkErrors]) -> list[str]:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Mean of the numbers that are not NaN; NaN without any."""
+    """Return the mean of the values that are not NaN; NaN without any."""
     numbers = [value for value in values if not math.isnan(value)]
     return sum(numbers) / len(numbers) if numbers else math.nan
 
 
 def summary(study: Study, title: str, wide: bool = False) -> str:
-    """Title, table of errors, with all columns if `wide`, and notes."""
+    """Return the title, the table of errors, and notes, as text.
+
+    The table has all columns if `wide`, else the main ones.
+    """
     table, legend = short_table(study), _SHORT
     if wide:
         table, legend = text_table(error_rows(study), width=math.inf), _UNITS
@@ -290,10 +309,10 @@ def write_report(path: FilePath,
                  title: str,
                  command: str,
                  remarks: Sequence[str] = ()) -> None:
-    """Write the error table with its legend and notes as Markdown.
+    """Write a report in Markdown: tables of errors, with legends and notes.
 
-    The title is the first line, the command reproduces the report, and remarks
-    are notes on all benchmarks.
+    The title is its heading. `command` is the command that makes the report,
+    and is shown in it. `remarks` are further notes.
     """
     n_main = len(judged_benchmarks(study))
     legend = _LEGEND.format(

@@ -1,4 +1,4 @@
-"""A triage as tables to read, and as files."""
+"""Show a triage as text, and write it to files."""
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from csv_plugin.triage.result import (CHECKPOINT_FIELDS, FORECAST_FIELDS,
 
 
 def as_text(triage: Triage, width: float = WIDTH) -> str:
-    """All tables, the legend and notes."""
+    """Return the tables, the legend, the notes and the conclusion as text."""
     parts = []
     for heading, rows in triage.tables():
         parts += [heading, text_table(rows, width)]
@@ -29,7 +29,7 @@ def as_text(triage: Triage, width: float = WIDTH) -> str:
 
 
 def _conclusion(triage: Triage) -> str:
-    """What to do, in a sentence or two."""
+    """Say which runs to stop, and which run is most likely to end best."""
     stopped = []
     for end, verdict in zip(triage.ends, triage.verdicts):
         if verdict == STOP:
@@ -41,12 +41,13 @@ def _conclusion(triage: Triage) -> str:
 
 
 def _legend(triage: Triage) -> Iterator[str]:
-    """Explanations of ranks and verdicts."""
+    """Yield lines that explain ranks and verdicts."""
     if triage.is_ranked:
         level = triage.predictions.level
         yield (f'rank, best: the ranks that are possible ({level:.0%}), and '
-               'the probability to end best, by the mean, among runs whose '
-               f'budget is at most {LONGER} times its own.')
+               'the probability to end best. Both are by mean accuracy, among '
+               f'the runs whose budget is at most {LONGER} times that of the '
+               'ranked run.')
     if STOP in triage.verdicts:
         yield (f'{STOP}: the run ends within {100 * MARGIN:g} point of the '
                f'best one with a probability below {LEAST_PROBABILITY:.0%}.')

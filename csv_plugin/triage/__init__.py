@@ -1,1 +1,1 @@
-"""Forecasts of where runs, and sizes not trained yet, will end."""
+"""Forecast the final accuracies of pretraining runs and of model sizes."""

@@ -1,4 +1,4 @@
-"""Run, step and tokens of checkpoints of pretraining runs."""
+"""Find the run, step and tokens of checkpoints of pretraining runs."""
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,16 +12,17 @@ from csv_plugin.io.checkpoint_names import read_revision
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.tables import read_rows
 
-_REMEDY = 'Give run, step and tokens of each in a table (--checkpoints).'
+_REMEDY = ('Give run, step and tokens of each checkpoint in a table '
+           '(--checkpoints).')
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Place of a checkpoint in its pretraining run.
+    """The run of a checkpoint, and how far the run is trained.
 
-    Name of the run, steps, training tokens, and the budget: the tokens at the
-    end of the run, or the steps where no tokens are known. Tokens and budget
-    are NaN where unknown.
+    `run` is the name of the run. `step` and `tokens` are the steps and tokens
+    trained so far. `budget` is the number of tokens at the end of the run, or
+    of steps if no tokens are known. Tokens and budget are NaN if unknown.
     """
     run: str
     step: float
@@ -33,10 +34,11 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
     """Read the runs and steps of checkpoints from a CSV file, by model.
 
     Columns are `model`, `run`, `step` and optionally `tokens`, `budget` and
-    `stage`. Tokens and budget have one unit in all rows and are empty where
-    unknown. If there is a column `stage`, 1 by default, steps and tokens count
-    from the beginning of that stage. A stage begins at the last checkpoint of
-    the previous one. The budget is that of all stages.
+    `stage`. Tokens and budget have the same unit in all rows, and are empty if
+    unknown. If there is a column `stage`, steps and tokens count from the
+    beginning of the stage. The first stage is 1, the default, and each further
+    stage begins at the last checkpoint of the previous stage. The budget is
+    that of all stages together.
     """
     checkpoints, stages = {}, {}
     for row in read_rows(path, ('model', 'run', 'step')):
@@ -60,20 +62,22 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
         checkpoints[model] = Checkpoint(row.text('run'), **numbers)
         stages[model] = stage
     checkpoints = _from_the_start(checkpoints, stages)
-    # This refuses two models at one place of a run.
+    # This raises an error for two models at the same step of a run.
     return describe_checkpoints(checkpoints, checkpoints)
 
 
 def _from_the_start(checkpoints: Mapping[str, Checkpoint],
                     stages: Mapping[str, float]) -> dict[str, Checkpoint]:
-    """Count steps and tokens from the start of the training, not of a stage.
+    """Return the checkpoints with steps and tokens from the start of training.
 
-    A stage begins at the last checkpoint of the earlier stages of the run. Its
-    tokens are NaN if those of an earlier checkpoint are.
+    `checkpoints` have steps and tokens from the start of a stage, whose number
+    is in `stages`. A stage begins at the last checkpoint of all earlier stages
+    of the run. The tokens in a stage become NaN if the tokens of a checkpoint
+    of an earlier stage are NaN.
     """
     found = dict(checkpoints)
-    # Earlier stages come first, so that what is found for them counts from the
-    # start of the training already.
+    # In the order of stages, so that the steps and tokens of earlier stages
+    # already count from the start of the training.
     for model in sorted(checkpoints, key=stages.__getitem__):
         point = checkpoints[model]
         steps, tokens = [0.0], [0.0]
@@ -95,16 +99,17 @@ def describe_checkpoints(
                                 Checkpoint]] = None) -> dict[str, Checkpoint]:
     """Return the run, the step and perhaps the tokens of each model.
 
-    They come from the table of `read_checkpoints`, else from a name such as
-    `run@1000` or `run@step1000-tokens4B`; see `read_revision`.
+    `table` is what `read_checkpoints` returns. The run and step of a model
+    that it lacks come from a name such as `run@1000` or
+    `run@step1000-tokens4B`; see `read_revision`.
 
     Raises:
-        InputError: A name does not tell them, such as that of a later stage;
-            or two checkpoints of a run have the same step, or the same number
-            of tokens.
+        InputError: A name does not tell run and step, or counts them from the
+            start of a later stage; or two checkpoints of a run have the same
+            step, or the same number of tokens.
     """
     checkpoints: dict[str, Checkpoint] = {}
-    # By run and count, such as "step 1000".
+    # The model at each (run, count), where a count is such as "step 1000".
     model_at: dict[tuple[str, str], str] = {}
     for model in models:
         if table is not None and model in table:
@@ -120,25 +125,25 @@ def describe_checkpoints(
             if first != model:
                 raise InputError(
                     f'run {checkpoint.run!r}, {count}', 'one model',
-                    f'{first!r} and {model!r}', 'Give two runs two names, and '
-                    'unrounded tokens in a table (--checkpoints).')
+                    f'{first!r} and {model!r}', 'Give each run its own name, '
+                    'and exact tokens in a table (--checkpoints).')
     return checkpoints
 
 
 def _from_name(model: str) -> Checkpoint:
-    """Read run, step and tokens from a name."""
+    """Read run, step and tokens from the name of a checkpoint."""
     run, sign, name = model.rpartition('@')
     revision = read_revision(name) if run else None
     where = f'run {run!r}, checkpoint {name!r}' if sign else f'model {name!r}'
     if revision is None:
         raise InputError(where,
                          'a name such as run@1000 or run@step1000-tokens4B',
-                         'one that does not tell run and step', _REMEDY)
+                         'a name that does not tell run and step', _REMEDY)
     if not revision.is_of_training:
         raise InputError(
             where, 'steps and tokens since the beginning of the training',
-            f'those of stage {revision.stage}, and names do not tell where '
-            'it begins', _REMEDY)
+            f'steps and tokens since the beginning of stage {revision.stage}',
+            _REMEDY)
     return Checkpoint(run, revision.step, revision.tokens)
 
 
@@ -146,8 +151,9 @@ def families_of(checkpoints: Mapping[str, Checkpoint],
                 families: Mapping[str, str]) -> list[str]:
     """Return the family of each checkpoint, in order.
 
-    `families` has them by the name of the checkpoint. If all are of one
-    family, the run of each takes its place, since no family could be left out.
+    `families` maps the names of checkpoints to families. If all checkpoints
+    are of one family, no family could be left out, so the run of each
+    checkpoint is returned in place of its family.
     """
     found = [families[name] for name in checkpoints]
     if len(set(found)) == 1:
@@ -158,10 +164,14 @@ def families_of(checkpoints: Mapping[str, Checkpoint],
 def last_checkpoints(
         models: Iterable[str],
         table: Optional[Mapping[str, Checkpoint]] = None) -> tuple[str, ...]:
-    """Return the last checkpoint of each run, and models of no run.
+    """Return the last checkpoint of each run, then the models without a run.
 
-    Checkpoints are described as in `describe_checkpoints`. A model whose name
-    begins like those of a run has to tell its step, or is refused.
+    Runs and steps are found as in `describe_checkpoints`.
+
+    Raises:
+        InputError: As in `describe_checkpoints` and `choose_measure`; or the
+            name of a model begins with the name of a run and @, but does not
+            tell a step.
     """
     of_runs, others = [], []
     for model in models:
@@ -176,7 +186,7 @@ def last_checkpoints(
         runs.setdefault(point.run, []).append(model)
     for model in others:
         if model.rpartition('@')[0] in runs:
-            # Raises the error that says what is wrong with the name.
+            # This raises the error that says what is wrong with the name.
             _from_name(model)
     last = []
     for of_run in runs.values():
@@ -186,15 +196,15 @@ def last_checkpoints(
 
 
 def _tells_step(model: str) -> bool:
-    """True for a name such as run@1000."""
+    """Return True for a name that tells run and step, such as run@1000."""
     run, _, name = model.rpartition('@')
     return bool(run) and read_revision(name) is not None
 
 
 def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
-    """Return 'tokens' if the tokens of all runs are known, else 'steps'.
+    """Return 'tokens' if the tokens of checkpoints are known, else 'steps'.
 
-    An `InputError` if those of only some checkpoints are known.
+    An `InputError` if the tokens of only some checkpoints are known.
     """
     without = [point for point in checkpoints if math.isnan(point.tokens)]
     if without and len(without) < len(checkpoints):
@@ -206,7 +216,7 @@ def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
 
 
 def _amounts_done(checkpoints: Sequence[Checkpoint]) -> NDArray[np.float64]:
-    """Tokens of n checkpoints or, where they are not known, steps, `(n,)`."""
+    """Return the tokens of n checkpoints, or steps without tokens, `(n,)`."""
     measure = choose_measure(checkpoints)
     done = []
     for point in checkpoints:
@@ -224,19 +234,22 @@ def known_budgets(checkpoints: Iterable[Checkpoint]) -> dict[str, float]:
         if not math.isnan(point.budget):
             budget = budgets.setdefault(point.run, point.budget)
             if budget != point.budget:
-                raise InputError(f'run {point.run!r}', 'one budget',
-                                 f'{budget:g} and {point.budget:g}',
-                                 'Give all of its checkpoints the same.')
+                raise InputError(
+                    f'run {point.run!r}', 'one budget',
+                    f'{budget:g} and {point.budget:g}',
+                    'Give all checkpoints of the run the same '
+                    'budget, in the column budget.')
     return budgets
 
 
 def rows_by_run(
     checkpoints: Sequence[Checkpoint]
 ) -> dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]]:
-    """Return indices and tokens (or steps) of the checkpoints by run.
+    """Return the indices and tokens (or steps) of the checkpoints of each run.
 
-    Runs are sorted by name, their checkpoints by tokens, `(n,)` each.
-    Checkpoints at 0 tokens are left out. Errors as in `choose_measure`.
+    Both are `(n,)` for a run with n checkpoints. Runs are sorted by name, the
+    checkpoints of a run by tokens. Checkpoints at 0 tokens are left out.
+    Errors are as in `choose_measure`.
     """
     done = _amounts_done(checkpoints)
     rows: dict[str, list[int]] = {}

@@ -1,16 +1,17 @@
 """Forecasts of the losses of pretraining runs, from earlier runs.
 
-A state is the mean exponent of a run and the logarithms of its losses. The
-forecast adds a gain to the state at the last checkpoint. The gain is predicted
-by ridge regression on that state. It is fitted to the differences between the
-states of earlier runs at their ends and their states at the same share of the
-budget: so runs whose losses are alike gain alike, and better runs may gain
-more, or catch up. The penalty is the one with the smallest error of the mean
-exponent when each family of earlier runs is forecast from the others.
+The state of a run at a checkpoint is its mean exponent, followed by the
+logarithms of its losses. The forecast is the state at the last checkpoint plus
+a gain. The gain is predicted from this state by ridge regression. The
+regression is fitted to earlier runs: to their states at the end minus their
+states at the same share of the budget. Runs with similar losses therefore get
+similar gains, and the gains of better runs may be larger or smaller than those
+of worse runs. The penalty is chosen to minimise the error of the mean exponent
+when each family of earlier runs is forecast from all other families.
 
-The same errors say how far forecasts are off. If a run is forecast to end
-better than every earlier run, its errors are multiplied by a factor, which is
-measured by forecasting the better earlier runs from the worse ones.
+The same errors are the errors of forecasts. If a run is forecast to end better
+than every earlier run, its errors are multiplied by a factor, which is
+measured by forecasting the better earlier runs from the worse earlier runs.
 """
 import math
 from collections.abc import Mapping, Sequence
@@ -25,28 +26,29 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.triage.future_losses import LossForecast, worse_and_better
 from csv_plugin.triage.runs import Run
 
-#: Fewest earlier runs that a forecast is made from: its error is known from
-#: one of them that is forecast from the others.
+#: Minimum number of earlier runs for a forecast. Its error is measured by
+#: forecasting one of them from another.
 LEAST_RUNS = 2
-#: Lower bound of mean squares, against divisions by 0.
+#: Lower bound of mean squares, to avoid division by 0.
 LEAST_SQUARE = 1e-12
 
 
 class GainLaw:
-    """Ridge regression of gains between a share of the budget and the end.
+    """Ridge regression of the gains from a share of the budget to the end.
 
-    It is fitted to n earlier runs in its dual form: a gain is a sum of the n
-    gains, weighted by how alike the runs are at the share.
+    It is fitted to n earlier runs in its dual form: a predicted gain is a
+    linear combination of the gains of the n runs, with larger weights for runs
+    whose states at the share are more similar.
 
     Args:
         runs (Sequence[str]): Names of the runs.
-        families (Sequence[str]): Their families.
+        families (Sequence[str]): Families of the runs.
         now (NDArray): States at the share, the mean exponent first, then
             logarithms of K losses, `(n, 1 + K)`.
         end (NDArray): States at the end, `(n, 1 + K)`.
 
     Attributes:
-        left_out: States at the end, each forecast from the runs of
+        left_out: States at the end that are forecast from the runs of all
             other families, `(n, 1 + K)`.
     """
 
@@ -58,8 +60,8 @@ class GainLaw:
         self._weights = _inverse_squares(now - self._middle)
         covariances = self._covariances(now)
         gains = end - now
-        # Candidates for the penalty. With 1, the noise of gains has the same
-        # variance as the effect of a deviation of typical size.
+        # Candidates for the penalty. A penalty of 1 is right if the noise of
+        # gains has the same variance as the effect of a typical deviation.
         penalties = (.03, .1, .3, 1., 3., 10., 100.)
         least_cost = math.inf
         for penalty in penalties:
@@ -72,17 +74,21 @@ class GainLaw:
                 self.left_out = end - errors
 
     def forecast(self, states: NDArray) -> NDArray[np.float64]:
-        """Return states at the end from those at the share, `(m, 1 + K)`."""
+        """Forecast states at the end from `states` at the share.
+
+        Both are `(m, 1 + K)`.
+        """
         gains: NDArray = self._covariances(states) @ self._dual
         return states + gains
 
     @cached_property
     def growth(self) -> float:
-        """Factor of the errors of a run that ends better than all others.
+        """Factor by which errors grow for a run better than all earlier runs.
 
-        This is the root mean square error of the mean exponent when the best
-        earlier runs are forecast from the worst, over the usual one; at least
-        1. Each run counts as a family here, since few are left.
+        This is the root mean square error of the mean exponent when the better
+        earlier runs are forecast from the worse ones, divided by the same
+        error of `left_out`, and at least 1. Each of the worse runs counts as a
+        family by itself, since they are few.
         """
         errors = []
         for worse, better in worse_and_better(self.end[:, 0]):
@@ -95,9 +101,9 @@ class GainLaw:
         return max(1.0, math.sqrt(square / max(usual, LEAST_SQUARE)))
 
     def _covariances(self, states: NDArray) -> NDArray[np.float64]:
-        """Covariances of the gains of m states and of the n runs, `(m, n)`."""
-        # Variance of the constant gain, in the unit of the penalty: it is
-        # hardly pulled to 0.
+        """Return covariances of the gains of m states and n runs, `(m, n)`."""
+        # Prior variance of the gain that all runs share, in units of the
+        # penalty. It is so large that the penalty hardly reduces this gain.
         constant = 100.
         of_states = self._weights * (states - self._middle)
         of_runs = self.now - self._middle
@@ -106,10 +112,12 @@ class GainLaw:
 
 
 def _inverse_squares(deviations: NDArray) -> NDArray[np.float64]:
-    """One over the mean square of the mean exponent and of all losses.
+    """Return the weights of the parts of a state, `(1 + K,)`.
 
-    So the mean exponent has the same weight as all K losses together. Takes
-    deviations `(n, 1 + K)`, returns `(1 + K,)`.
+    `deviations`, `(n, 1 + K)`, are states minus their mean. The weight of the
+    mean exponent is 1 / (its mean square), and the weight of each loss is
+    1 / (the sum of the mean squares of all losses). So the mean exponent has
+    the same influence as all K losses together.
     """
     squares = (deviations**2).mean(axis=0)
     n_losses = len(squares) - 1
@@ -120,11 +128,12 @@ def _inverse_squares(deviations: NDArray) -> NDArray[np.float64]:
 
 def _left_out_errors(inverse: NDArray, gains: NDArray,
                      families: Sequence[str]) -> NDArray[np.float64]:
-    """Errors of gains that are forecast from other families, `(n, 1 + K)`.
+    """Return errors of gains forecast from all other families, `(n, 1 + K)`.
 
-    `inverse` is that of A, the covariances plus the penalty. The errors of the
-    rows F of a family are then (A^-1)_FF^-1 (A^-1 gains)_F. The weights and
-    the middle of all runs are kept.
+    `inverse` is A^-1, where A are the covariances plus the penalty on the
+    diagonal. The errors of a family with the rows F are
+    ((A^-1)_FF)^-1 (A^-1 gains)_F. Weights and mean state remain those of all
+    runs.
     """
     dual = inverse @ gains
     labels = np.array(families)
@@ -136,11 +145,11 @@ def _left_out_errors(inverse: NDArray, gains: NDArray,
 
 
 class EarlierRuns:
-    """Finished runs, from which other runs are forecast; perhaps none.
+    """Finished runs, from which other runs are forecast.
 
-    `families` has the families of some runs, by name. A run without an entry
-    is its own family. If all runs would be in one family, no family could be
-    left out, so every run becomes its own family.
+    There may be none. `families` maps the names of runs to their families. A
+    run that it lacks is a family by itself. If all runs were of one family, no
+    family could be left out, so then each run counts as a family.
 
     Raises:
         InputError: A run is not finished.
@@ -156,19 +165,22 @@ class EarlierRuns:
         for run in self.runs:
             if not run.finished:
                 raise InputError(
-                    f'history, run {run.name!r}', 'runs that are finished',
-                    f'its last checkpoint at {run.tokens[-1]:.6g} of '
+                    f'history, run {run.name!r}', 'a finished run',
+                    f'a last checkpoint at {run.tokens[-1]:.6g} of '
                     f'{run.budget:.6g}',
                     'Leave unfinished runs out of the history.')
 
     def covering(self, share: float) -> list[Run]:
-        """Return the runs that have a state at a share of their budgets."""
+        """Return the runs that have a checkpoint as early as this share.
+
+        `share` is one of the budget; see `Run.covers`.
+        """
         return [run for run in self.runs if run.covers(share)]
 
     def law(self, share: float) -> Optional[GainLaw]:
-        """Return the law of gains from a share on.
+        """Return the law of gains from a share of the budget to the end.
 
-        None if too few runs cover the share, or if it is NaN.
+        None if fewer than `LEAST_RUNS` runs cover the share, or if it is NaN.
         """
         members = self.covering(share)
         if len(members) < LEAST_RUNS:
@@ -178,7 +190,8 @@ class EarlierRuns:
         return self._laws[share]
 
     def _fitted_law(self, members: Sequence[Run], share: float) -> GainLaw:
-        """The law of gains of some runs."""
+        """Fit to some runs the law of gains from a share of the budget on.
+        """
         names, families, now, end = [], [], [], []
         for run in members:
             names.append(run.name)
@@ -192,8 +205,8 @@ class EarlierRuns:
     def forecast(self, run: Run) -> Optional[LossForecast]:
         """Forecast the losses of an unfinished run at its budget.
 
-        None if the budget is unknown, or if too few earlier runs have
-        checkpoints as early.
+        None if the budget is unknown, or if fewer than `LEAST_RUNS` earlier
+        runs have a checkpoint at this share of the budget or before.
         """
         law = self.law(float(run.shares[-1]))
         if law is None:
@@ -203,6 +216,7 @@ class EarlierRuns:
         is_best = exponent > law.end[:, 0].max()
         growth = law.growth if is_best else 1.0
         errors = growth * (law.end - law.left_out)[:, 1:]
-        # Growth multiplies variances by growth^2. What it adds, a share of
-        # 1 - growth^-2, counts as common to all runs, whose order it leaves.
+        # Growth multiplies variances by growth^2. The added variance, a share
+        # of 1 - growth^-2, counts as common to all runs, so that it does not
+        # change their order.
         return LossForecast(logs, errors, common=1 - growth**-2)

@@ -1,11 +1,12 @@
-"""Losses that lie ahead, and the errors of accuracies that follow.
+"""Forecasts of losses, and the errors of accuracies that they cause.
 
-A forecast is a logarithm of the loss on every unit, and errors of forecasts of
-the same kind whose end is known. An error is a vector over all units. Each
-error is added to the logarithms that are forecast, and the exponents of Eq. 2
-are predicted at these possible losses. The mean square of the changes of
-exponents becomes a further covariance of the joint distribution. The factor of
-Student's t, which stretches its tails, then applies to the sum of both errors.
+A forecast consists of the expected logarithm of the loss on every unit, and of
+the errors of similar forecasts that could be checked. Such an error is a
+vector over all units. Each error is added to the expected logarithms, which
+gives possible losses, and the exponents of Eq. 2 are predicted at these. The
+mean products of the changes of exponents are a covariance, which is added to
+that of the joint distribution. The factor of Student's t, which stretches the
+tails of the joint distribution, then applies to the sum of both errors.
 """
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,20 +19,20 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.joint import Joint
 from csv_plugin.core.predictor import Predictor
 
-#: Level of all intervals and ranges of ranks.
+#: Coverage of all intervals, and probability of all ranges of ranks.
 LEVEL = 0.9
 
 
 @dataclass(frozen=True, eq=False)
 class LossForecast:
-    """Losses of one model on K units that lie ahead.
+    """Forecast losses of one model on K units.
 
     Attributes:
         logs: Expected logarithms of losses, `(K,)`.
-        errors: Errors of n forecasts of the same kind, in logarithms of
-            losses, `(n, K)`.
-        common: Share of the variance of errors that moves all models
-            together, so that it does not change their order.
+        errors: Errors of n similar forecasts, in logarithms of losses,
+            `(n, K)`.
+        common: Share of the error variance that all models have in common,
+            so that it does not change their order.
     """
     logs: NDArray[np.float64]
     errors: NDArray[np.float64]
@@ -42,8 +43,9 @@ def with_loss_errors(joint: Joint, predictor: Predictor, table: FeatureTable,
                      forecasts: Sequence[Optional[LossForecast]]) -> Joint:
     """Return the joint distribution of models whose losses are uncertain.
 
-    `joint` is that of the losses of the table, of M models. Each has its
-    forecast, or None if its losses are known.
+    `table` has the expected losses of M models, and `joint` is the joint
+    distribution of accuracies at these losses. `forecasts` has an entry for
+    each model: the forecast of its losses, or None if its losses are known.
     """
     if all(forecast is None for forecast in forecasts):
         return joint
@@ -61,10 +63,10 @@ def with_loss_errors(joint: Joint, predictor: Predictor, table: FeatureTable,
 
 def _changes(predictor: Predictor, table: FeatureTable, losses: NDArray,
              errors: NDArray) -> NDArray[np.float64]:
-    """What n errors of the losses of a model do to its exponents, `(n, B)`.
+    """Return the changes of a model's exponents by n errors, `(n, B)`.
 
-    `losses` are `(1, K)` in the columns of the table; `errors`, `(n, K)`, are
-    of their logarithms.
+    `losses`, `(1, K)`, are the expected losses of the model in the columns of
+    the table. `errors`, `(n, K)`, are added to their logarithms.
     """
     logs = log_losses(predictor, losses)
     possible = losses_of(predictor, logs + errors)
@@ -74,22 +76,22 @@ def _changes(predictor: Predictor, table: FeatureTable, losses: NDArray,
 
 def _exponents(predictor: Predictor, table: FeatureTable,
                losses: NDArray) -> NDArray[np.float64]:
-    """Expected exponents, `(n, B)`, of n models with losses `(n, K)`."""
+    """Return the expected exponents, `(n, B)`, at losses `(n, K)`."""
     names = tuple(str(row) for row in range(len(losses)))
     models = FeatureTable(names, table.columns, losses)
     return predictor.joint(models).mean
 
 
 def log_losses(predictor: Predictor, losses: NDArray) -> NDArray[np.float64]:
-    """Return logarithms of losses `(M, K)`, as the predictor sees losses.
+    """Return logarithms of losses, `(M, K)`, as the predictor takes them.
 
-    A loss below `settings.least` times the median of the training models on
-    this unit counts as that. Columns of single tokens, whose losses may be
-    almost 0, give log(loss + `settings.knee`) instead.
+    The lower bound of the losses on a unit is `settings.least` times the
+    median loss of the training models. For columns that are single tokens,
+    whose losses may be almost 0, the result is log(loss + `settings.knee`).
     """
     settings = predictor.model.settings
     token_columns = predictor.fit.units.tokens
-    # Smallest loss of which there is a logarithm.
+    # Smaller losses count as this one, since 0 has no logarithm.
     tiny = 1e-150
     least = settings.least * np.median(predictor.fit.losses, axis=0)
     logs = np.log(np.maximum(losses, np.maximum(least, tiny)))
@@ -98,9 +100,9 @@ def log_losses(predictor: Predictor, losses: NDArray) -> NDArray[np.float64]:
 
 
 def losses_of(predictor: Predictor, logs: NDArray) -> NDArray[np.float64]:
-    """Return losses `(M, K)`: the inverse of `log_losses`.
+    """Return the losses, `(M, K)`, that `log_losses` turns into `logs`.
 
-    Losses that `log_losses` raised to the least one stay there.
+    A loss that `log_losses` raised to its lower bound becomes this bound.
     """
     settings = predictor.model.settings
     token_columns = predictor.fit.units.tokens
@@ -113,9 +115,11 @@ def losses_of(predictor: Predictor, logs: NDArray) -> NDArray[np.float64]:
 def worse_and_better(
         quality: NDArray
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Yield rows of the worst 1/2, 2/3 and 5/6 of models, and of the rest.
+    """Yield three splits of M models into worse and better models.
 
-    `quality` orders them, `(M,)`; high is good.
+    The worse models are the worst 1/2, 2/3 and 5/6 by `quality`, `(M,)`, where
+    high is good. A split is two arrays of indices, of the worse and of the
+    better models.
     """
     shares = (1 / 2, 2 / 3, 5 / 6)
     worst_first = np.argsort(quality, kind='stable')

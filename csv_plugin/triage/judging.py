@@ -1,4 +1,4 @@
-"""Where runs and sizes will end, their ranks, and which runs to stop."""
+"""Forecast final accuracies of runs and sizes, rank them, and judge runs."""
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -33,29 +33,31 @@ def judge_runs(predictor: Predictor,
                checkpoints: Optional[Mapping[str, Checkpoint]] = None,
                budget: float = math.nan,
                known: Optional[AccuracyTable] = None) -> Triage:
-    """Say where pretraining runs will end, and which of them to stop.
+    """Forecast how pretraining runs will end, and say which runs to stop.
 
     Every checkpoint gets predicted accuracies. Every run gets a forecast of
-    its accuracies at its budget of training tokens, a range of ranks and the
-    probability to end best. A forecast adds to the logarithms of the losses of
-    the run what earlier runs gained from the same share of their budgets on,
-    and predicts the accuracies at these losses; see docs/triage.md. Accuracies
-    are fractions, intervals 90 % intervals.
+    its accuracies at the end of its training, a range of ranks, and the
+    probability that it ends best. To forecast a run, the change of the losses
+    (in logarithms) that earlier runs had between the same share of their
+    budgets and their ends is added to the losses of the run; then the
+    accuracies at these losses are predicted. See docs/triage.md. Accuracies
+    are fractions, and intervals are 90 % intervals.
 
-    Losses are as in `Predictor.features`, in nats if they are dumps, of the
-    checkpoints to judge; one at 0 tokens is left out. `history` has losses of
-    earlier runs, each up to its end; without it, no unfinished run is
-    forecast. `checkpoints` describes checkpoints as `read_checkpoints` does;
-    other names must have the form `run@step`. `budget` is that of runs without
-    one of their own, in tokens if all checkpoints have them, else in steps. By
-    default it is the median of the earlier runs; without any, these runs have
-    no forecast. `known` are observed accuracies of some of the checkpoints:
-    all that is said of their runs is conditioned on them.
+    `losses` are those of the checkpoints to judge, as in `Predictor.features`
+    (dumps are in nats). Checkpoints at 0 tokens are left out. `history` has
+    the losses of earlier, finished runs; without it, no unfinished run is
+    forecast. `checkpoints` has the run and step of checkpoints, as
+    `read_checkpoints` returns them; any other checkpoint must have a name such
+    as `run@step`. `budget` is the number of tokens (or steps, if no tokens are
+    known) at the end of runs that have none in `checkpoints`. Its default is
+    the median over the earlier runs; without these, such runs have no
+    forecast. `known` are observed accuracies of some of the checkpoints. All
+    predictions and forecasts of their runs are conditioned on them.
 
     Raises:
         InputError: There is no checkpoint beyond 0 tokens; a name has no step;
-            the tokens of only some checkpoints are known; a run is in the
-            history, too; a run has a checkpoint beyond its budget, or two
+            the tokens of only some checkpoints are known; a run is also in the
+            history; a run has a checkpoint beyond its budget, or has two
             budgets; an earlier run ends before its budget; a benchmark is
             called 'mean'; or as in `Predictor.features`.
     """
@@ -65,8 +67,8 @@ def judge_runs(predictor: Predictor,
     if history:
         earlier = predictor.features(history)
         past = describe_checkpoints(earlier.models, checkpoints)
-        # `judge` checks this too, but tables with a model in common cannot be
-        # concatenated.
+        # `judge` checks this too, but only after the tables are joined, and
+        # tables with a model in common cannot be joined.
         _check_apart(chosen, past)
         features = FeatureTable.concatenate([features, earlier])
     return judge(predictor, features, chosen, past, budget, known=known)
@@ -83,9 +85,10 @@ def judge(
 ) -> Triage:  # yapf: disable
     """Judge runs by the features of their checkpoints, as `judge_runs` does.
 
+    `features` contains checkpoints to judge and checkpoints of the history.
     Checkpoints at 0 tokens or without features are left out. `budget` is NaN
-    if unknown. `refused` has the reason why a dump could not be used, by
-    checkpoint. Each becomes a note.
+    if unknown. `refused` maps the checkpoints whose dumps could not be used to
+    the reasons, which become notes.
     """
     _check_apart(checkpoints, history)
     chosen = _with_features(checkpoints, features)
@@ -99,7 +102,7 @@ def judge(
         usual_budget = float(np.median([run.budget for run in earlier.runs]))
     runs = runs_of(predictor, features, chosen, usual_budget)
     if not runs:
-        raise InputError('checkpoints', 'one or more that can be used',
+        raise InputError('checkpoints', 'at least one that can be used',
                          first_reason(refused, 'none beyond 0 tokens'),
                          'Collect losses of checkpoints.')
     measure = choose_measure([*chosen.values()])
@@ -130,9 +133,10 @@ def judge_sizes(predictor: Predictor, features: FeatureTable,
                 targets: Mapping[str, ModelInfo]) -> Triage:
     """Forecast accuracies of models that do not exist yet from their sizes.
 
-    Features contain the models, whose sizes, tokens and losses are known. The
-    family of a target is one of the models', or `sizes.NEW`. If no back-test
-    shows the error of a target, it gets a note in place of a forecast.
+    `models` are existing models, whose losses are in `features`. `targets` are
+    the models to forecast. The family of a target is `sizes.NEW`, or the
+    family of at least one of `models`. If no back-test can tell the error of a
+    target, the target gets a note in place of a forecast.
 
     Raises:
         InputError: As in `sizes.check_sizes`, or as in `judge_runs`.
@@ -142,8 +146,8 @@ def judge_sizes(predictor: Predictor, features: FeatureTable,
     ends, notes = [], notes_on_sizes(models, targets)
     for name, row, forecast in zip(targets, targets.values(), found):
         if forecast is None:
-            notes.append(f'{name}: nothing is forecast, as the models of the '
-                         'other families do not differ in size and tokens.')
+            notes.append(f'{name}: nothing is forecast, as too few models '
+                         'differ in size and tokens to test the law.')
         else:
             ends.append(_Ahead(End(name, 0., row.tokens), None, forecast))
     return _triage(predictor, features, [], ends, 'tokens', notes, None)
@@ -151,7 +155,8 @@ def judge_sizes(predictor: Predictor, features: FeatureTable,
 
 def _families(predictor: Predictor,
               past: Mapping[str, Checkpoint]) -> dict[str, str]:
-    """Families of the earlier runs that the predictor was fitted to."""
+    """Return the family of each earlier run that the predictor was fitted to.
+    """
     fitted = dict(zip(predictor.fit_models, predictor.families))
     families = {}
     for name, point in past.items():
@@ -161,10 +166,11 @@ def _families(predictor: Predictor,
 
 
 class _Ahead(NamedTuple):
-    """One end of training that is judged.
+    """The end of a run, or of the training of a size, before it is judged.
 
-    `losses` are forecast. They are None for a finished run, whose end is its
-    checkpoint `last`. `last` is None for a size that does not exist yet.
+    `last` is the last checkpoint of the run, None for a size. `losses` is the
+    forecast of the losses at the end, None for a finished run, whose losses at
+    the end are those of `last`.
     """
     end: End
     last: Optional[str]
@@ -176,21 +182,23 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
             known: Optional[AccuracyTable]) -> Triage:
     """Predict checkpoints and ends together, so that errors are correlated.
 
-    All are models of one table, and each run is a family in it. The end of a
-    finished run is its last checkpoint. Any other end is a further model,
-    whose losses are forecast.
+    Checkpoints and ends are the models of one table. The end of a finished run
+    is its last checkpoint, and any other end is one more model, with forecast
+    losses. The checkpoints and the end of a run are a family.
     """
     if MEAN in predictor.names:
         raise InputError(
-            'predictor', 'benchmarks with other names than that of the mean '
-            'over them', repr(MEAN), 'Fit it with another name.')
-    # Checkpoints and the end of a run share errors, as models of a family do.
+            'predictor', 'no benchmark with the name of the mean over '
+            'benchmarks', repr(MEAN),
+            'Fit it to accuracies with another name of this benchmark.')
+    # Errors of the checkpoints and of the end of a run are correlated, as are
+    # those of the models of a family.
     families: dict[str, str] = {}
     for run in runs:
         families.update(dict.fromkeys(run.checkpoints, run.name))
     checkpoints = list(families)
     tables = [features.select(tuple(checkpoints))]
-    # The model of the table that each end is, and the forecast of its losses.
+    # For each end, its model in the table, and the forecast of its losses.
     rows: list[str] = []
     forecasts_of_losses: list[Optional[LossForecast]] = []
     for end, last, losses in ends:
@@ -210,8 +218,8 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
         table.select(tuple(rows)), forecasts_of_losses)
     names = [part.end.name for part in ends]
     forecasts = predictor.predictions(joint_of_ends, tuple(names), LEVEL)
-    # Marks, such as that of losses far from the training models, come from the
-    # expected losses: uncertain losses alone set no mark.
+    # Marks, such as 'far from the training models', are those of a prediction
+    # from the expected losses. The uncertainty of losses sets no mark.
     expected = found.select(dict(zip(names, rows)))
     for mark in MARKS:
         forecasts = replace(forecasts, **{mark: getattr(expected, mark)})
@@ -223,22 +231,22 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
 
 def _check_apart(chosen: Mapping[str, Checkpoint],
                  past: Mapping[str, Checkpoint]) -> None:
-    """Refuse a run that is in the history too."""
+    """Raise an `InputError` for a run that is also in the history."""
     earlier = [point.run for point in past.values()]
     for point in chosen.values():
         if point.run in earlier:
             raise InputError(f'run {point.run!r}',
                              'a run that is not in the history',
-                             'it in the history too',
+                             'the same run in the history',
                              'Leave it out of the history.')
 
 
 def _check_units(chosen: Mapping[str, Checkpoint],
                  past: Mapping[str, Checkpoint]) -> None:
-    """Refuse a run without a budget if the earlier runs count in another unit.
+    """Raise an `InputError` if the budget of earlier runs has another unit.
 
-    The units are tokens and steps. A run without a budget gets that of the
-    earlier runs.
+    A run without a budget gets the usual budget of the earlier runs, so both
+    must be measured in tokens, or both in steps.
     """
     measure = choose_measure([*chosen.values()])
     measure_before = choose_measure([*past.values()])
@@ -247,6 +255,6 @@ def _check_units(chosen: Mapping[str, Checkpoint],
         if point.run not in budgets and measure != measure_before:
             raise InputError(
                 f'run {point.run!r}',
-                f'its {measure_before}, as of earlier runs', f'its {measure}',
-                'Give the end of the run (--budget), or tokens of all '
+                f'{measure_before}, as for the earlier runs', measure,
+                'Give the end of the run (--budget), or the tokens of all '
                 'checkpoints in a table (--checkpoints).')

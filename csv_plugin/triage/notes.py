@@ -1,4 +1,5 @@
-"""Notes of a triage: what is missing or doubtful, and how far errors go."""
+"""Notes of a triage: what is missing or doubtful, and how large errors are.
+"""
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Optional
@@ -20,7 +21,11 @@ from csv_plugin.triage.sizes import FAR, log_compute
 def notes_on_runs(measure: str, runs: Sequence[Run],
                   described: Mapping[str, Checkpoint],
                   earlier: EarlierRuns) -> Iterator[str]:
-    """Yield notes on missing or doubtful input of runs."""
+    """Yield notes on missing or doubtful inputs, by run.
+
+    `described` also contains checkpoints without losses. Equal notes on
+    several runs are one line.
+    """
     if measure == 'steps':
         yield 'No tokens are known, so training is measured in steps.'
     named: dict[str, list[str]] = {}
@@ -45,8 +50,8 @@ def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
     for name, loss in zip(run.checkpoints, run.mean_loss):
         twin = first.setdefault(float(loss), name)
         if twin != name:
-            yield (f'{name} has the losses of {twin}. One of the two may be a '
-                   'wrong upload.')
+            yield (f'{name} has the same losses as {twin}. One of the two may '
+                   'be a wrong upload.')
     share = float(run.shares[-1])
     if math.isnan(share):
         yield ('nothing is forecast, as the end of training is unknown. Give '
@@ -58,8 +63,8 @@ def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
     early = earlier.covering(share)
     late = [past.name for past in earlier.runs if past not in early]
     if late:
-        yield (f'{when}the losses of {", ".join(late)} do not count, as no '
-               'checkpoint is as early.')
+        yield (f'{when}earlier runs without a checkpoint as early do not '
+               f'count: {", ".join(late)}.')
     if len(early) < LEAST_RUNS:
         yield (
             f'{when}nothing is forecast, as fewer than {LEAST_RUNS} earlier '
@@ -70,7 +75,9 @@ def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
 def notes_on_backtests(predictor: Predictor, features: FeatureTable,
                        runs: Sequence[Run],
                        earlier: EarlierRuns) -> Iterator[str]:
-    """Yield what the back-test says of forecasts, by share of the training.
+    """Yield notes on the errors of forecasts of earlier runs.
+
+    There is a note for each share of the training that a run is forecast from.
     """
     shares = set()
     for run in runs:
@@ -95,9 +102,10 @@ def backtest_errors(predictor: Predictor, features: FeatureTable,
                     law: GainLaw) -> tuple[float, float]:
     """Return mean absolute errors of forecasts of earlier runs, fractions.
 
-    The first error is that of the forecasts, the second that of predictions
-    from the losses at the time of the forecast. Both are differences from the
-    accuracies predicted at the ends of the runs.
+    The first error is that of the forecasts. The second error is that of the
+    predictions at the time of the forecast, as if the losses did not change
+    any more. Both compare with the accuracies predicted at the ends of the
+    runs.
     """
     accuracies = []
     for states in (law.end, law.left_out, law.now):
@@ -112,7 +120,7 @@ def backtest_errors(predictor: Predictor, features: FeatureTable,
 
 def notes_on_sizes(models: Mapping[str, ModelInfo],
                    targets: Mapping[str, ModelInfo]) -> list[str]:
-    """Return what the law of losses was fitted to, and how far it reaches."""
+    """Return notes on what the law of losses was fitted to, and its reach."""
     notes = [f'The law of losses was fitted to {len(models)} models.']
     times = np.exp(
         log_compute([*targets.values()]).max() -
@@ -120,13 +128,15 @@ def notes_on_sizes(models: Mapping[str, ModelInfo],
     if times > FAR:
         notes.append(
             f'The largest target has {times:.0f} times the compute of the '
-            f'largest model. Few forecasts beyond {FAR} times were checked.')
+            f'largest model. Few forecasts beyond {FAR} times its compute '
+            'were checked.')
     return notes
 
 
 def notes_on_result(found: Predictions, forecasts: Predictions,
                     known: Optional[AccuracyTable]) -> Iterator[str]:
-    """Yield notes on known accuracies, and on what means leave out."""
+    """Yield notes on unused known accuracies, and on what means leave out.
+    """
     if known is not None:
         used = known.reindexed(found.models, found.benchmarks)
         if np.isnan(used.values).all():
@@ -134,11 +144,11 @@ def notes_on_result(found: Predictions, forecasts: Predictions,
                    'other checkpoints or other benchmarks.')
     if forecasts.not_yet:
         yield (f'{", ".join(forecasts.not_yet)}: {NOT_YET} Means and ranks '
-               'leave out what is not predictable yet.')
+               'leave these benchmarks out.')
 
 
 def first_reason(refused: Mapping[str, str], default: str) -> str:
-    """Return the first name and its reason, for an error message.
+    """Return the first name and its reason, or `default`, for a message.
 
     >>> first_reason({'a': 'it has no step.', 'b': 'it is short.'}, 'none')
     'a: it has no step'

@@ -1,4 +1,4 @@
-"""What a triage says of runs: a record with its tables."""
+"""The result of a triage of pretraining runs, and its tables."""
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Optional
@@ -17,12 +17,12 @@ from csv_plugin.core.text_tables import text_table, wrapped
 from csv_plugin.triage.runs import Run
 
 #: The verdict is 'stop' if the probability that a run ends within `MARGIN` of
-#: the best is smaller than this.
+#: its best rival is smaller than this.
 LEAST_PROBABILITY = 0.05
-#: The rivals of a run are all shorter ones, and those of up to this many times
-#: its budget.
+#: The rivals of a run, which it is ranked among, are all runs whose budget is
+#: at most this many times its own budget.
 LONGER = 1.05
-#: Verdicts about a run, and about a size.
+#: Verdicts about a run; a size that is not trained yet has the last one.
 GO_ON, STOP, FINISHED, NOT_BEGUN = 'go on', 'stop', 'finished', 'not begun'
 
 #: Columns of `checkpoints.csv` and of `forecasts.csv`.
@@ -36,8 +36,8 @@ FORECAST_FIELDS = ('run', 'benchmark', 'tokens', 'share', 'budget', 'forecast',
 class End(NamedTuple):
     """The end of a run, or of a size that was not trained yet.
 
-    `tokens` (or steps) were trained so far, 0 for a size; `budget` is their
-    number at the end.
+    `tokens` is the number of tokens (or steps) trained so far, 0 for a size.
+    `budget` is the number of tokens (or steps) at the end.
     """
     name: str
     tokens: float
@@ -45,7 +45,7 @@ class End(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Share of the budget so far."""
+        """The share of the budget that was trained so far."""
         return self.tokens / self.budget
 
 
@@ -53,21 +53,24 @@ class End(NamedTuple):
 class Triage:
     """Predictions of checkpoints, and forecasts of E ends, on B benchmarks.
 
+    An end is the end of a run, or of the training of a size.
+
     Attributes:
-        measure: What training is measured in: 'tokens', or 'steps' where no
-            tokens are known.
+        measure: The unit of training: 'tokens', or 'steps' if no tokens are
+            known.
         runs: The runs, sorted by name; none for sizes.
         predictions: Predictions of all checkpoints of the runs.
-        ends: The ends that are forecast, the best mean first.
-        forecasts: Accuracies at these ends. At the end of a run they are the
+        ends: The ends that are forecast, the best mean accuracy first.
+        forecasts: Accuracies at these ends. For a finished run, they are the
             predictions of its last checkpoint.
-        means: Means over the main benchmarks that are predictable, and the
-            lower and upper ends of their intervals, fractions, `(3, E)`; NaN
-            without such a benchmark.
-        orders: By benchmark and 'mean', ranks of the ends, each among those
-            of at most `LONGER` times its budget. NaN on benchmarks that are
-            not predictable yet, and for an end without rivals.
-        verdicts: What to do with each run, by its mean, `E` words.
+        means: Mean accuracies at the ends, and the lower and upper limits of
+            their intervals, fractions, `(3, E)`. Means are over the main
+            benchmarks that are predictable, NaN if there are none.
+        orders: By benchmark, and for 'mean', the ranks of the ends. An end is
+            ranked among the ends whose budget is at most `LONGER` times its
+            own. Ranks are NaN on benchmarks that are not predictable yet, and
+            for an end without rivals.
+        verdicts: A verdict such as 'go on' for each end, by mean accuracy.
         joint: The joint distribution of the accuracies at the ends.
         notes: Remarks for users.
     """
@@ -88,9 +91,9 @@ class Triage:
            notes: Sequence[str]) -> 'Triage':
         """Sort ends by their means, rank them, and judge the runs.
 
-        Args as in the class. `ends` are in the order of the models of
-        `forecasts` and of `joint`. Ranks and verdicts are shares of draws of
-        the joint distribution.
+        Arguments are as in the class, but `ends` are in the order of the
+        models of `forecasts` and of `joint`. Ranks and verdicts are computed
+        from random draws of the joint distribution.
         """
         names = forecasts.benchmarks
         in_mean = _in_mean(forecasts)
@@ -133,7 +136,7 @@ class Triage:
                 f'{counted(len(self.benchmarks), "benchmark")})')
 
     def __str__(self) -> str:
-        """The tables below their headings, and the legend."""
+        """Return the tables, each below its heading, and the legend."""
         parts = []
         for heading, rows in self.tables():
             parts += [heading, text_table(rows)]
@@ -141,7 +144,7 @@ class Triage:
         return '\n\n'.join(parts)
 
     def among(self, names: Collection[str]) -> 'Triage':
-        """Return the triage of some of the ends, ranked among themselves."""
+        """Return a triage of these ends alone, ranked among themselves."""
         rows = []
         for row, end in enumerate(self.ends):
             if end.name in names:
@@ -154,18 +157,18 @@ class Triage:
 
     @property
     def benchmarks(self) -> tuple[str, ...]:
-        """B names."""
+        """Names of the B benchmarks."""
         return self.predictions.benchmarks
 
     @property
     def is_ranked(self) -> bool:
-        """True if at least one of the ends has a rank by the mean."""
+        """True if at least one end is ranked by its mean accuracy."""
         return bool(np.isfinite(self.orders[MEAN].first).any())
 
     # ---- rows to read
 
     def legend(self) -> list[str]:
-        """Return the meaning of the cells and their marks, one line each."""
+        """Return lines that explain the cells of tables and their marks."""
         lines = dict.fromkeys(self.predictions.legend() +
                               self.forecasts.legend())
         return [*lines]
@@ -189,7 +192,7 @@ class Triage:
         return tables
 
     def checkpoint_rows(self) -> list[list[str]]:
-        """Return a header and a row of texts for each checkpoint."""
+        """Return a header, and for each checkpoint a row of texts."""
         cells = _cells_by_model(self.predictions)
         rows = [['checkpoint', self.measure, 'of budget', *self.benchmarks]]
         for run in self.runs:
@@ -200,9 +203,9 @@ class Triage:
         return rows
 
     def forecast_rows(self) -> list[list[str]]:
-        """Return a header and a row of texts for each end, the best first.
+        """Return a header, and for each end a row of texts, the best first.
 
-        Ranks and verdicts are left out where there is nothing to rank.
+        Ranks and verdicts are left out if no end is ranked.
         """
         header = ['run', 'from', MEAN]
         if self.is_ranked:
@@ -223,7 +226,10 @@ class Triage:
         return rows
 
     def _chance_of_mean(self) -> float:
-        """Mean accuracy of guessing over the benchmarks of the mean."""
+        """Return the accuracy of random guessing, as a mean over benchmarks.
+
+        The benchmarks are those that mean accuracies are over.
+        """
         in_mean = _in_mean(self.forecasts)
         if not in_mean:
             return 0.0
@@ -236,7 +242,7 @@ class Triage:
     # ---- records
 
     def checkpoint_records(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows of `checkpoints.csv`: each checkpoint and benchmark.
+        """Yield the rows of `checkpoints.csv`, by checkpoint and benchmark.
 
         Accuracies are fractions; unknown values are None.
         """
@@ -256,10 +262,11 @@ class Triage:
             }
 
     def forecast_records(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows of `forecasts.csv`: by benchmark, the best end first.
+        """Yield the rows of `forecasts.csv`, by benchmark and end.
 
-        Accuracies are fractions; unknown values are None. The verdict is that
-        by the mean in all rows.
+        Ends are in the order of their mean accuracies, the best first. All
+        rows of an end have the same verdict, which is by mean accuracy.
+        Accuracies are fractions; unknown values are None.
         """
         numbers: dict[tuple[str, str], Mapping[str, Any]] = {}
         for record in self.forecasts.records():
@@ -287,7 +294,7 @@ class Triage:
                 }  # yapf: disable
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the values of `triage.json`."""
+        """Return the content of `triage.json`."""
         return {
             'measure': self.measure,
             'level': self.predictions.level,
@@ -298,10 +305,10 @@ class Triage:
 
 
 def _in_mean(forecasts: Predictions) -> list[int]:
-    """Indices of the benchmarks that the mean is over.
+    """Return the indices of the benchmarks that mean accuracies are over.
 
-    They are the main benchmarks, or all if there are no main ones, but for
-    those that are not predictable yet.
+    They are the main benchmarks, or all benchmarks if there are no main ones,
+    without the benchmarks that are not predictable yet.
     """
     found = []
     for name in forecasts.main or forecasts.benchmarks:
@@ -311,10 +318,10 @@ def _in_mean(forecasts: Predictions) -> list[int]:
 
 
 def _ranked(draws: Optional[NDArray], budgets: NDArray, level: float) -> Order:
-    """Ranks of E ends, each among its rivals.
+    """Rank E ends, each among its rivals.
 
-    `draws`, `(n, E)`, are of their accuracies; without them ranks are NaN.
-    `budgets` are `(E,)`.
+    `draws`, `(n, E)`, are n random draws of their accuracies; if they are
+    None, ranks are NaN. `budgets` are `(E,)`.
     """
     found = Order(*np.full((3, len(budgets)), np.nan))
     if draws is None:
@@ -322,8 +329,8 @@ def _ranked(draws: Optional[NDArray], budgets: NDArray, level: float) -> Order:
     for budget in np.unique(budgets):
         rivals = _rivals(budgets, budget)
         order = order_of(draws[:, rivals], level)
-        # Ends of this budget are ranked now. Their shorter rivals have other
-        # ranks, among fewer ends.
+        # Keep only the ranks of the ends with this budget. Rivals with smaller
+        # budgets have fewer rivals themselves, so their ranks differ.
         is_ranked = budgets[rivals] == budget
         rows = rivals[is_ranked]
         found.first[rows] = order.first[is_ranked]
@@ -333,13 +340,17 @@ def _ranked(draws: Optional[NDArray], budgets: NDArray, level: float) -> Order:
 
 
 def _rivals(budgets: NDArray, budget: float) -> NDArray[np.intp]:
-    """Rows of the ends that one with this budget is compared with."""
+    """Return the indices of the rivals of an end with this budget."""
     return np.flatnonzero(budgets <= LONGER * budget)
 
 
 def _verdicts(ends: Sequence[End], budgets: NDArray,
               draws: Optional[NDArray]) -> tuple[str, ...]:
-    """A verdict for each end, by draws of the mean `(n, E)`, if any."""
+    """Return a verdict for each end.
+
+    `draws`, `(n, E)`, are n random draws of the mean accuracies of the ends;
+    None if there is no mean.
+    """
     verdicts = []
     for e, end in enumerate(ends):
         if not end.tokens:
@@ -358,7 +369,8 @@ def _verdicts(ends: Sequence[End], budgets: NDArray,
 
 
 def _numbers(record: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """An accuracy, its interval and its marks, as they are written."""
+    """Return an accuracy, called `name`, its interval and its flags as 0 or 1.
+    """
     found = {
         name: record['predicted'],
         'low': record['low'],
@@ -371,16 +383,16 @@ def _numbers(record: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _cells_by_model(predictions: Predictions) -> dict[str, tuple[str, ...]]:
-    """A cell for each benchmark, by model."""
+    """Return the cells of each model, one for each benchmark."""
     columns = [predictions.cells(name) for name in predictions.benchmarks]
     return dict(zip(predictions.models, zip(*columns)))
 
 
 def _percent(fraction: float) -> str:
-    """A fraction as a cell in whole percent; '-' for NaN."""
+    """Return a fraction as a cell in whole percent; '-' for NaN."""
     return number(fraction, '.0%')
 
 
 def _or_none(value: float, kind: type = float) -> Any:
-    """A number of Python; None for NaN."""
+    """Convert a number to a plain Python number; return None for NaN."""
     return None if np.isnan(value) else kind(value)

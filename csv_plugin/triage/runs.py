@@ -1,4 +1,4 @@
-"""Pretraining runs: what is known of each at its checkpoints."""
+"""Pretraining runs, with the losses of their checkpoints."""
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,14 +17,16 @@ from csv_plugin.triage.future_losses import log_losses
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One pretraining run at n checkpoints, the earliest first.
+    """One pretraining run with n checkpoints, the earliest first.
 
-    `tokens`, `(n,)`, are training tokens, or steps where no tokens are known.
-    `budget` is their number at the end, NaN if unknown. A state is the mean
-    exponent of a checkpoint, and then the logarithms of its K losses as in
-    `future_losses.log_losses`; `states` are `(n, 1 + K)`. The mean exponent is
-    that over all benchmarks, as the predictor expects it; higher is better.
-    `mean_loss`, `(n,)`, shows which checkpoints have identical losses.
+    `tokens`, `(n,)`, are the training tokens of each checkpoint, or the steps
+    if no tokens are known. `budget` is the number of tokens (or steps) at the
+    end of the run, NaN if unknown. `states`, `(n, 1 + K)`, are the states of
+    the checkpoints. A state is the mean exponent, followed by the logarithms
+    of the K losses, as in `future_losses.log_losses`. The mean exponent is the
+    mean over all benchmarks of the exponents that the predictor expects;
+    higher is better. `mean_loss`, `(n,)`, are the mean losses, which are used
+    to find checkpoints with identical losses.
 
     Raises:
         InputError: Two checkpoints have the same tokens, or the last one lies
@@ -46,39 +48,43 @@ class Run:
         if self.budget < self.tokens[-1]:
             raise InputError(
                 f'run {self.name!r}',
-                f'a budget of {self.tokens[-1]:g} or more, where its last '
-                'checkpoint is', f'{self.budget:g}',
-                'By default runs end where earlier ones do. Say in their own '
-                'unit where they end: by --budget, or as budget in '
-                '--checkpoints.')
+                f'a budget of {self.tokens[-1]:g} or more, as the last '
+                'checkpoint has', f'{self.budget:g}',
+                'Without a budget, a run ends where the earlier runs do. Give '
+                'its tokens (or steps) at the end by --budget, or in the '
+                'column budget of --checkpoints.')
 
     __repr__ = short_repr
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """Share of the budget at each checkpoint, in (0, 1] or NaN, `(n,)`."""
+        """Shares of the budget that checkpoints have reached, `(n,)`.
+
+        They are in (0, 1], or NaN if the budget is unknown.
+        """
         return self.tokens / self.budget
 
     @property
     def finished(self) -> bool:
-        """True if the last checkpoint is at the budget."""
+        """True if the last checkpoint has reached the budget."""
         return bool(self.shares[-1] == 1)
 
     def covers(self, share: float) -> bool:
-        """Return True if the run has a state at a share of its budget."""
-        # A run is also looked up before its first checkpoint, by at most this
-        # factor.
+        """Return True if `at` can tell the state at a share of the budget."""
+        # The first checkpoint also stands for shares that are smaller by up to
+        # this factor.
         slack = 1.2
         return bool(self.shares[0] <= slack * share)
 
     def at(self, share: float) -> NDArray[np.float64]:
         """Return the state at a share of the budget, `(1 + K,)`.
 
-        States are linear in the logarithm of the share between checkpoints.
-        Before the first checkpoint, the state is that of the first.
+        Between two checkpoints, states are interpolated linearly in the
+        logarithm of the share. Before the first checkpoint, the result is the
+        state of the first checkpoint.
         """
         last = len(self.shares) - 1
-        # A fractional index of checkpoints.
+        # The position among the checkpoints: an index with a fraction.
         place = np.interp(
             np.log(share), np.log(self.shares), np.arange(last + 1))
         before = int(place)
@@ -94,9 +100,10 @@ def runs_of(predictor: Predictor,
             are_finished: bool = False) -> list[Run]:
     """Return the runs of some checkpoints, sorted by name.
 
-    Features contain the checkpoints. Runs without a budget of their own get
-    the given one, NaN if it is unknown; if they `are_finished`, they end at
-    their last checkpoints. Checkpoints at 0 tokens are left out.
+    `features` has at least these checkpoints. A run without a budget in
+    `checkpoints` gets `budget`, which is NaN if unknown, or, if the runs
+    `are_finished`, ends at its last checkpoint. Checkpoints at 0 tokens are
+    left out.
 
     Raises:
         InputError: As in `Run`, `choose_measure` and `known_budgets`.

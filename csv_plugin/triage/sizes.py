@@ -1,16 +1,17 @@
-"""Losses of models that do not exist yet, from those of other sizes.
+"""Forecast losses of models that do not exist yet, from fitted models.
 
 The loss on each unit follows `log L = E + E_f + A N^-0.2 + B D^-0.2` with N
-parameters and D training tokens. E, A and B belong to the unit. The offset E_f
-of a family has a ridge penalty of 1, which acts like one more model of the
-family whose offset is 0. So small families share the law.
+parameters and D training tokens. Each unit has its own E, A and B. The offset
+E_f of a family has a ridge penalty of 1, as if the family had one more model
+with offset 0. Families with few models therefore stay close to the common law.
 
 Several forms predicted the larger models of four collections equally well
 (tools/studies/LOG.md); this is the simplest of them.
 
-Errors of the law are estimated in two ways: models with less compute predict
-those with more, and each model (or, for a new family, each family) is left
-out. The way with the larger mean squared error counts.
+Errors of the law are estimated in two ways. Either models with less compute
+predict models with more compute, or each model (for a target of a new family,
+each family) is left out and predicted from the rest. The way with the larger
+mean squared error is used.
 """
 import math
 from collections.abc import Mapping, Sequence
@@ -24,26 +25,26 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.future_losses import LossForecast, worse_and_better
 
-#: Errors were measured up to this many times the compute of the largest fitted
-#: model. Few models lie beyond.
+#: Errors of the law were measured on targets with up to this many times the
+#: compute of the largest fitted model. Few measurements lie beyond.
 FAR = 30
-#: Name of a family that no fitted model belongs to.
+#: Stands for the name of a family that no fitted model belongs to.
 NEW = ''
 
 
 def forecast_sizes(
         logs: NDArray, models: Sequence[ModelInfo],
         targets: Sequence[ModelInfo]) -> list[Optional[LossForecast]]:
-    """Forecast the losses of other models, the targets, from their sizes.
+    """Forecast the losses of models that do not exist yet, the targets.
 
-    `logs`, `(n, K)`, are logarithms of the losses of n models. The family of a
-    target is one of the models', or `NEW`. The entry of a target is None if no
-    back-test is possible.
+    `logs`, `(n, K)`, are logarithms of the losses of n `models` on K units.
+    The family of a target is `NEW`, or the family of at least one of `models`.
+    The result has one entry per target: None if no back-test is possible.
     """
     expected = LossLaw(models, logs).logs(targets)
     growths = _growth(targets, models)
     families = {row.family for row in models}
-    # By whether a target is of a new family.
+    # Errors of the back-tests; the key is True for targets of a new family.
     tests: dict[bool, NDArray] = {}
     found: list[Optional[LossForecast]] = []
     for target, target_logs, growth in zip(targets, expected, growths):
@@ -57,10 +58,11 @@ def forecast_sizes(
 
 
 class LossLaw:
-    """The law of K losses, fitted by least squares to their logarithms.
+    """The law of the losses on K units, fitted by regularised least squares.
 
-    `logs`, `(n, K)`, are the logarithms of the losses of n models.
-    Coefficients are E, A and B, and then the offset of each family.
+    `logs`, `(n, K)`, are the logarithms of the losses of n models. The rows of
+    `coefficients` are E, A and B, of standardised powers of N and D, and then
+    the offset of each family; its columns are the units.
     """
 
     def __init__(self, models: Sequence[ModelInfo], logs: NDArray) -> None:
@@ -68,8 +70,9 @@ class LossLaw:
         self._centre = powers.mean(axis=0)
         self._spread = powers.std(axis=0)
         self._families = sorted({row.family for row in models})
-        # Where all models have the same number of tokens per parameter, N and
-        # D are collinear. This small penalty makes their slopes unique.
+        # If all models have the same number of tokens per parameter, the
+        # powers of N and D are collinear. This small penalty makes the
+        # solution unique.
         slope_penalty = 1e-3
         offset_penalties = [1.0] * len(self._families)
         penalties = [0, slope_penalty, slope_penalty, *offset_penalties]
@@ -78,12 +81,12 @@ class LossLaw:
             design.T @ design + np.diag(penalties), design.T @ logs)
 
     def logs(self, models: Sequence[ModelInfo]) -> NDArray[np.float64]:
-        """Return logarithms of losses of m models, `(m, K)`."""
+        """Return expected logarithms of the losses of m models, `(m, K)`."""
         logs: NDArray = self._design(models) @ self.coefficients
         return logs
 
     def _design(self, models: Sequence[ModelInfo]) -> NDArray[np.float64]:
-        """Factors of the coefficients for m models, a row each."""
+        """Return the design matrix of m models, `(m, coefficients)`."""
         powers = _powers(models)
         is_family = np.zeros((len(models), len(self._families)))
         for m, row in enumerate(models):
@@ -96,11 +99,12 @@ class LossLaw:
 
 def back_test(logs: NDArray, models: Sequence[ModelInfo],
               is_new: bool) -> NDArray[np.float64]:
-    """Return errors of the law in logarithms of losses, `(E, K)`.
+    """Return E errors of the law in logarithms of losses, `(E, K)`.
 
-    `logs` are those of n models, `(n, K)`. The E errors are divided by their
-    growth beyond the range of compute; E is 0 if no back-test is possible.
-    With `is_new`, for a target of a new family, families are left out whole.
+    `logs`, `(n, K)`, are logarithms of the losses of n models. Errors are
+    divided by `_growth`. E is 0 if no back-test is possible. `is_new` says
+    that the errors are for a target of a new family: then whole families are
+    left out, not single models.
     """
     left_out = _errors_left_out(logs, models, is_new)
     beyond = _errors_beyond(logs, models, is_new)
@@ -113,7 +117,10 @@ def back_test(logs: NDArray, models: Sequence[ModelInfo],
 
 def _errors_left_out(logs: NDArray, models: Sequence[ModelInfo],
                      is_new: bool) -> NDArray[np.float64]:
-    """Errors of each model, or with `is_new` family, from the others."""
+    """Return the errors of models that are left out, `(E, K)`.
+
+    Each model, or with `is_new` each family, is predicted from all others.
+    """
     rows = np.arange(len(models))
     groups = rows
     if is_new:
@@ -128,7 +135,11 @@ def _errors_left_out(logs: NDArray, models: Sequence[ModelInfo],
 
 def _errors_beyond(logs: NDArray, models: Sequence[ModelInfo],
                    is_new: bool) -> NDArray[np.float64]:
-    """Errors of the models with most compute, from those with less."""
+    """Return the errors of large models predicted from small ones, `(E, K)`.
+
+    Models are large or small in compute, at each of the splits of
+    `worse_and_better`.
+    """
     errors = []
     for smaller, larger in worse_and_better(log_compute(models)):
         errors.append(_errors(logs, models, smaller, larger, is_new))
@@ -137,10 +148,11 @@ def _errors_beyond(logs: NDArray, models: Sequence[ModelInfo],
 
 def _errors(logs: NDArray, models: Sequence[ModelInfo], kept: NDArray,
             held_out: NDArray, is_new: bool) -> NDArray[np.float64]:
-    """Errors of a law on models that are held out, fitted to those kept.
+    """Fit a law to some models, and return its errors on held-out models.
 
-    Empty if those kept do not differ in size or in tokens. Errors are divided
-    by `_growth`, so that they hold within the range of compute.
+    `kept` and `held_out` are the indices of the models. Errors are divided by
+    `_growth`, so that they are valid within the range of compute. There are
+    none if all kept models have the same size or the same number of tokens.
     """
     fitted = [models[row] for row in kept]
     if not fitted or not np.ptp(amounts_of(fitted), axis=0).all():
@@ -156,11 +168,12 @@ def _errors(logs: NDArray, models: Sequence[ModelInfo], kept: NDArray,
 
 def _growth(models: Sequence[ModelInfo],
             known: Sequence[ModelInfo]) -> NDArray[np.float64]:
-    """Growth of errors beyond the compute of known models, `(m, 1)`.
+    """Return the factor by which errors grow with compute, `(m, 1)`.
 
-    It is 1 within, and 2 at one standard deviation of its logarithm beyond.
+    It is 1 up to the largest compute of the `known` models. Beyond, it rises
+    by 1 for each standard deviation of the logarithm of their compute.
     """
-    # Smaller standard deviations of log compute count as this one.
+    # The standard deviation counts as at least this number.
     least_spread = 0.5
     reached = log_compute(known)
     spread = max(reached.std(), least_spread)
@@ -177,7 +190,7 @@ def amounts_of(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
 
 
 def _powers(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
-    """The powers of parameters and of tokens in the law, `(n, 2)`."""
+    """Return N^-0.2 and D^-0.2 of n models, `(n, 2)`."""
     exponent = -0.2
     return amounts_of(models)**exponent
 
@@ -188,8 +201,12 @@ def log_compute(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
 
 
 def check_sizes(where: str, models: Mapping[str, ModelInfo]) -> None:
-    """Raise an `InputError` for too few models, unknown or equal sizes."""
-    # Fewest models for a law.
+    """Raise an `InputError` if a law cannot be fitted to these models.
+
+    That is, if there are too few models, or if their parameters or tokens are
+    unknown or all the same.
+    """
+    # The smallest number of models that a law is fitted to.
     least = 6
     if len(models) < least:
         raise InputError(where, f'{least} models or more to fit to',
@@ -208,9 +225,10 @@ def check_sizes(where: str, models: Mapping[str, ModelInfo]) -> None:
 
 def targets_of(models: Mapping[str, ModelInfo], params_b: float,
                tokens: float) -> dict[str, ModelInfo]:
-    """Return a model of one size by family, and one of a new family.
+    """Return targets of one size and number of tokens, by name.
 
-    Families with models of a single size get no target of their own.
+    There is a target of each family that has models of several sizes and, if
+    there are several families, a target of a new family.
     """
     sizes: dict[str, set[float]] = {}
     for row in models.values():

@@ -23,28 +23,30 @@ from csv_plugin.triage.judging import judge
 from csv_plugin.triage.notes import first_reason
 from csv_plugin.triage.result import Triage
 
-#: Place of a dump, and the stamp of its file, which changes with the file.
+#: Where a dump is, and a stamp of its file that changes whenever the file
+#: changes.
 _DumpVersion = tuple[DumpPlace, object]
 
 
 class TriageJob:
-    """Judges checkpoints by their dumps, as often as new ones appear.
+    """A triage that is repeated when new dumps of checkpoints appear.
 
-    A dump is read once, and again when its file is replaced. One that is
-    refused is read again at the next update.
+    A dump is read once, and again when its file is replaced. A dump that could
+    not be used is read again at each update.
 
     Args:
         predictor (Predictor): Predicts the checkpoints.
-        dumps (Sequence[FilePath]): Places of the checkpoints to judge, as in
-            `find_dumps`.
-        history (Sequence[FilePath]): Those of earlier, finished runs.
+        dumps (Sequence[FilePath]): Where to find the dumps of the checkpoints
+            to judge, as in `find_dumps`.
+        history (Sequence[FilePath]): Where to find the dumps of earlier,
+            finished runs.
         table (Optional[FilePath]): Runs and steps, as in `read_checkpoints`.
-        budget (float): That of runs that have none in the table.
-        known (Optional[FilePath]): Known accuracies of checkpoints, a column
-            `model` and one for each benchmark. It is read at every update,
-            because accuracies may come one by one.
-        may_come (bool): All known accuracies may belong to checkpoints that do
-            not exist yet; otherwise that is an error.
+        budget (float): The budget of runs that have none in the table.
+        known (Optional[FilePath]): Table of known accuracies of checkpoints,
+            with a column `model` and a column for each benchmark. It is read
+            at every update, because accuracies may be added one by one.
+        may_come (bool): Whether it is allowed that all known accuracies belong
+            to checkpoints that do not exist yet. If not, this is an error.
 
     Raises:
         InputError: The predictor was fitted to tables, or as in
@@ -64,39 +66,43 @@ class TriageJob:
         self.dumps, self.history, self.known = dumps, history, known
         self.may_come = may_come
         self._table = read_checkpoints(table) if table else None
-        # By place and stamp, as a file may be replaced by another.
+        # The stamp is part of the key because a file may be replaced.
         self._features: dict[_DumpVersion, FeatureTable] = {}
 
     def read_history(self) -> set[str]:
-        """Read the earlier runs before the first update; return their names.
+        """Read the losses of the earlier runs; return the names of these runs.
 
-        An `InputError` if there are places but no usable checkpoint.
+        An `InputError` if there is a history, but no dump in it can be used.
         """
         return self._read_history()[0]
 
     def _read_history(self) -> tuple[set[str], FeatureTable]:
-        """Names of the earlier runs, and features of their checkpoints."""
+        """Return names of the earlier runs, and features of their checkpoints.
+        """
         earlier = find_dumps(self.history)
         written = _written(earlier)
         refused = self._read(written)
         if self.history and len(refused) == len(earlier):
             raise InputError('history', 'losses of earlier, finished runs',
                              first_reason(refused, 'no dump'),
-                             'Name other places, or leave the history out.')
+                             'Give other paths by --history, or omit it.')
         described = describe_checkpoints(earlier, self._table)
         runs = {checkpoint.run for checkpoint in described.values()}
         return runs, self._features_of(written)
 
     def history_features(self) -> FeatureTable:
-        """Return the features of the earlier runs; errors as when read."""
+        """Return the features of the checkpoints of the earlier runs.
+
+        Errors are as in `read_history`.
+        """
         return self._read_history()[1]
 
     def _features_of(self, written: Mapping[str,
                                             _DumpVersion]) -> FeatureTable:
-        """Features of dumps, without those that were refused."""
+        """Return the features of the dumps that could be used."""
         columns = self.predictor.columns
         no_losses = np.zeros((0, len(columns.units)))
-        # The empty table is for where no dump can be used.
+        # `concatenate` needs the empty table if no dump can be used.
         found = [FeatureTable((), columns, no_losses)]
         for version in written.values():
             if version in self._features:
@@ -104,9 +110,10 @@ class TriageJob:
         return FeatureTable.concatenate(found)
 
     def update(self, progress: Progress = iter) -> Triage:
-        """Read the new checkpoints and judge all.
+        """Read the new checkpoints, and judge all checkpoints.
 
-        Errors are those of `find_dumps`, the table and `judge`.
+        Raises the errors of `find_dumps`, `describe_checkpoints`, `read_known`
+        and `judge`.
         """
         dumps, earlier = find_dumps(self.dumps), find_dumps(self.history)
         written = _written(dumps | earlier)
@@ -124,7 +131,7 @@ class TriageJob:
     def _read(self,
               written: Mapping[str, _DumpVersion],
               progress: Progress = iter) -> dict[str, str]:
-        """Read new dumps; return the reasons why some cannot be used."""
+        """Read new dumps; return why some of them cannot be used, by name."""
         new = []
         for name, version in written.items():
             if version not in self._features:
@@ -140,13 +147,13 @@ class TriageJob:
         return refused
 
     def _features_from(self, dump: DumpPlace) -> FeatureTable:
-        """Features of the model of one dump."""
+        """Read a dump, and return the features of its model."""
         losses = dump.read(self.predictor.columns.fingerprint)
         return self.predictor.features({dump.model: losses})
 
 
 def _written(dumps: Mapping[str, DumpPlace]) -> dict[str, _DumpVersion]:
-    """The versions of the dumps as their files are now, by name."""
+    """Return the current version of each dump, by name."""
     return {name: (place, place.stamp()) for name, place in dumps.items()}
 
 
@@ -155,9 +162,11 @@ def watch(update: Callable[[], Optional[Triage]], show: Callable[[Triage],
           complain: Callable[[str], None], interval: float) -> None:
     """Look for new checkpoints every `interval` seconds, until Ctrl-C.
 
-    `update` judges the checkpoints, as `TriageJob.update` does. That of
-    `extras.live.new_checkpoints.CheckpointJob` returns None if nothing is new.
-    `show` gets every triage, `complain` every new reason why there is none.
+    `update` judges the checkpoints, as `TriageJob.update` does, or returns
+    None if nothing is new, as the method `update` of
+    `extras.live.new_checkpoints.CheckpointJob` does. `show` is called with
+    every triage. If `update` fails, `complain` is called with the reason,
+    unless it is the same as the time before.
     """
     complaint = ''
     with suppress(KeyboardInterrupt):

@@ -152,7 +152,7 @@ def test_a_table_tells_how_long_a_run_is(options, tmp_path):
     told = json.loads((tmp_path / 'out/triage.json').read_text())
     # The others are known from a tenth on.
     assert told['forecasts'] == []
-    assert 'a, b, c, d, e, f do not count' in told['notes'][1]
+    assert 'do not count: a, b, c, d, e, f.' in told['notes'][1]
 
 
 SIZE = ['--params', '7e9', '--tokens', '4e13']
@@ -190,7 +190,7 @@ def test_a_size_is_forecast(sized, tmp_path, capsys):
         'none: left out, as no model to fit to was run there.',
         'The law of losses was fitted to 6 models.',
         'The largest target has 78 times the compute of the largest model. '
-        'Few forecasts beyond 30 times were checked.'
+        'Few forecasts beyond 30 times its compute were checked.'
     ]
     assert (tmp_path / 'out/triage.png').is_file()
 

@@ -21,7 +21,7 @@ def test_answers_lie_inside_the_text():
     assert kept == (0, 4)
     assert [type(offset) for offset in kept] == [int, int]
     for start, end in ((-1, 2), (2, 2), (0, 5)):
-        message = f"answer of text 'a': .* its 4, found {start} to {end}"
+        message = f"answer of text 'a': .* in 0..4, .* found {start} to {end}"
         with pytest.raises(InputError, match=message):
             Text('a', 'née!', answer=(start, end))
 

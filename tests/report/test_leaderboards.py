@@ -123,7 +123,7 @@ def test_all_reasons_are_given():
         'predicted, mean-loss of m0, m2 on all 2 benchmarks: no dump',
         'mean-loss of m1 on bench-0: unknown',
         'No mean where a number on one of the benchmarks is missing; ranks '
-        'count only models that have an observed and a predicted one.',
+        'are among the models with an observed and a predicted mean.',
     ]
     assert remark == 'a remark'
     assert far.startswith('predicted: 1 of 1 observed accuracies lie outside')

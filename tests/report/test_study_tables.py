@@ -129,7 +129,7 @@ def test_intervals_that_contain_everything_have_no_coverage(tmp_path, study):
     table, legend = summary(wide, 'Title').split('\n\n')[1:3]
     shown = [line.split()[-1] for line in table.splitlines()[2:]]
     assert {*shown} == {'(any)', '-'} and shown[-2:] == ['(any)', '(any)']
-    assert '(any): these reach from chance' in ' '.join(legend.split())
+    assert '(any): all intervals reach from chance' in ' '.join(legend.split())
     assert error_rows(wide)[-1][-2:] == ['(any)', '(any)']
     write_report(tmp_path / 'r.md', wide, 'A title', 'x')
     report = ' '.join((tmp_path / 'r.md').read_text('utf-8').split())
@@ -152,7 +152,8 @@ def test_report(tmp_path, study):
     assert text.endswith('.\n') and not text.endswith('\n\n')
     assert markdown_table(error_rows(study)) in text
     for column in ('MAE', 'Spearman', 'coverage', 'width'):
-        assert column in text.partition('\nMSE in ')[2].partition('##')[0]
+        legend = text.partition('\nAll errors are ')[2].partition('##')[0]
+        assert column in legend
     table = text.partition('## Families left out\n\n')[2].splitlines()
     for part in study.predictor.benchmarks:
         row, = (line for line in table if cells(line)[0] == part.benchmark)

@@ -226,8 +226,8 @@ def test_earlier_runs_that_begin_late_are_named(predictor, history, late,
     about = [note for note in triage.notes if 'as early' in note]
     begin = 'good: after 20 % of the training, '
     names = ', '.join(late)
-    assert about[0] == (f'{begin}the losses of {names} do not count, as no '
-                        'checkpoint is as early.')
+    assert about[0] == (f'{begin}earlier runs without a checkpoint as early '
+                        f'do not count: {names}.')
     assert len(about) == (2 if then else 1)
     assert about[-1].startswith(begin + (then or ''))
     without = {
@@ -286,7 +286,7 @@ def test_dumps_that_cannot_be_used(predictor, tmp_path):
     assert OTHER_TEXTS.fingerprint in left_out[2]
     for step in STEPS[:2]:
         (tmp_path / f'good@{step}.safetensors').unlink()
-    with pytest.raises(InputError, match='one or more that can be used'):
+    with pytest.raises(InputError, match='at least one that can be used'):
         TriageJob(predictor, [tmp_path]).update()
 
 
@@ -294,8 +294,8 @@ def test_a_copy_of_another_checkpoint_is_named(predictor, finished):
     dumps = run_dumps(NEW)
     dumps['good@50'] = dumps['good@35']
     notes = judge_runs(predictor, dumps).notes
-    assert ('good: good@50 has the losses of good@35. One of the two may be a '
-            'wrong upload.') in notes
+    assert ('good: good@50 has the same losses as good@35. One of the two '
+            'may be a wrong upload.') in notes
     assert not any('upload' in note for note in finished.notes)
 
 
