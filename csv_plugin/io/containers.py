@@ -1,4 +1,4 @@
-"""Read and write containers: safetensors files with a JSON header and a digest.
+"""Containers: safetensors files with a JSON header and a digest of the bytes.
 
 The safetensors metadata have a single key, the kind of the container, such as
 'csv_plugin.dump'. Its value is the header: a JSON object with

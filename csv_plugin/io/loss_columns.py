@@ -140,7 +140,7 @@ def _far(values: NDArray[np.float64]) -> list[int]:
 _REASONS = {
     _whole: 'whole numbers',
     _constant: 'the same for all models',
-    _far: 'values far from those of other columns, as in another unit',
+    _far: 'far from the values of other columns, as in another unit',
 }
 
 

@@ -111,7 +111,7 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
 
 
 def weights_mark(path: FilePath) -> str:
-    """Return a fingerprint of a model's files by name, size and time of change.
+    """Return a fingerprint of names, sizes and times of a model's files.
 
     It is empty if there are no files with weights, as for a name on the hub.
     """

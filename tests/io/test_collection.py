@@ -72,7 +72,7 @@ def test_coverage_names_models_without_accuracy():
         'none of m@1, m@2'
     ]
     with pytest.raises(
-            InputError, match="'quiz': expected that of a model to fit to"):
+            InputError, match="'quiz': expected the accuracy of a model to"):
         made().coverage(['m@1', 'm@2'])
 
 
