@@ -72,8 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         parser, '--tasks', 'NAME[=METRIC]', 'tasks and groups of '
         'lm-evaluation-harness whose grades in --answers count, perhaps with '
-        'a metric and filter, as in salience import (default: all tasks)',
-        str, (), '+')
+        'a metric and filter, as in salience import (default: all tasks)', str,
+        (), '+')
     add_option(
         parser, '--same-recipe', 'PLACE', 'losses of two or more further runs '
         'of one recipe that differ only in their seed, from which the noise '
@@ -99,10 +99,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     sides = _sides(args)
     if len(args.answers) not in (0, 2):
-        raise InputError('--answers', 'two, of A and of B',
-                         str(len(args.answers)),
-                         'Name A first, then B; in the same table: TABLE:A '
-                         'TABLE:B.')
+        raise InputError(
+            '--answers', 'two, of A and of B', str(len(args.answers)),
+            'Name A first, then B; in the same table: TABLE:A '
+            'TABLE:B.')
     if not 1 <= args.level < 100:
         raise InputError('--level', 'a percentage from 1 to below 100',
                          f'{args.level:g}', 'Give 95 for 95 %.')

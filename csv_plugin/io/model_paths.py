@@ -81,10 +81,10 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
         found = 'none'
         if names:
             found = shortened(f'only {", ".join(sorted(names))}', 100)
-        raise InputError(f'checkpoints {pattern!r}', 'a folder that matches',
-                         found,
-                         'Correct the pattern. Folders are named after their '
-                         'steps, such as checkpoint-1000.')
+        raise InputError(
+            f'checkpoints {pattern!r}', 'a folder that matches', found,
+            'Correct the pattern. Folders are named after their '
+            'steps, such as checkpoint-1000.')
     checkpoints: dict[tuple[str, int, str], Path] = {}
     for path in sorted(map(Path, folders)):
         revision = read_revision(path.name)
@@ -149,7 +149,8 @@ def check_tokenizers(models: Iterable[FilePath]) -> None:
             without.append(path)
     if without:
         example = f', such as {others[-1]}' if others else ''
-        raise InputError('models', 'a tokenizer in each folder',
-                         f'none in {", ".join(map(str, without))}',
-                         'Name a tokenizer for all models by '
-                         f'--tokenizer{example}.')
+        raise InputError(
+            'models', 'a tokenizer in each folder',
+            f'none in {", ".join(map(str, without))}',
+            'Name a tokenizer for all models by '
+            f'--tokenizer{example}.')
