@@ -157,7 +157,7 @@ def test_losses_of_an_earlier_run_are_named(runs):
     dump.write_bytes(dump.read_bytes()[:100])
     with pytest.warns(
             UserWarning,
-            match="of 'm@1' are those of .*run1, as .*"
+            match="of 'm@1' are read from .*run1, because .*"
             'later run cannot be used .*run2: '):
         collection = collected(runs)
     assert losses_in(collection.losses)['m@1'] == 1.
