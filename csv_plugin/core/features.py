@@ -72,8 +72,9 @@ class Columns:
         """
         kind, expected = self._kind, trained._kind
         if kind != expected:
-            raise InputError(where, f'{expected}, as those of {of}', kind,
-                             'Give it such losses, or train another one.')
+            raise InputError(
+                where, f'{expected}, as those of {of}', kind,
+                f'Give {expected}, or a predictor that was trained on {kind}.')
         for theirs, ours in zip_longest(self.units, trained.units):
             if theirs != ours:
                 raise InputError(
