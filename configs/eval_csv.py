@@ -1,10 +1,10 @@
-"""Observed and predicted accuracies of seven language models in one run.
+"""Observe and predict accuracies of seven language models in one run.
 
     opencompass configs/eval_csv.py
 
-Everything is in the package: models, exams, texts, predictors. In a config
-of your own, keep your models and datasets, and add the lines marked with *
-(docs/opencompass.md).
+Models, exams, texts and predictors come with the package. To predict in a
+config of your own, keep your models and datasets, and add the lines marked
+with * (docs/opencompass.md).
 """
 from mmengine.config import read_base
 

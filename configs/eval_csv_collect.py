@@ -1,4 +1,6 @@
-"""Accuracies and token losses of the whole zoo, to train a predictor on.
+"""Measure accuracies and token losses of all models of the demonstration.
+
+Its predictors are trained on them. The command
 
     python -m tools.demo_maker
 

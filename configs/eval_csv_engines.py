@@ -1,12 +1,13 @@
-"""A model in vLLM and one behind a server, with losses and predictions.
+"""Measure and predict accuracies of a model in vLLM and of one on a server.
 
     vllm serve Qwen/Qwen2-1.5B-Instruct
     opencompass configs/eval_csv_engines.py
 
-Models in vLLM give losses themselves. One behind an API gets them from the
-engine that its entry names, which has to run the same weights (docs/engines.md
-lists the engines). The benchmarks are those with written answers, as an API
-returns no perplexities. Once a predictor is trained, `-m viz -r` shows its
+Token losses of the first model come from vLLM itself. OpenCompass's API models
+give no token losses, so the entry of the second model names an engine that
+measures them; it must run the same weights (docs/engines.md lists the
+engines). The benchmarks are the ones whose answers are generated, because an
+API returns no perplexities. Once a predictor is trained, `-m viz -r` shows its
 predictions (docs/paper_setting.md).
 """
 from mmengine.config import read_base
@@ -25,8 +26,9 @@ with read_base():
 texts = salience_texts('outputs/texts/texts.jsonl')
 predictor = 'outputs/predictor/predictor.safetensors'
 
-# A server with a key finds it in the environment variable CSV_PLUGIN_API_KEY,
-# for losses, and in OPENAI_API_KEY, for answers, if `key` is 'ENV'.
+# If the server needs a key, put it into the environment variables
+# CSV_PLUGIN_API_KEY (for losses) and OPENAI_API_KEY (for answers), and set
+# `key` to 'ENV' below.
 server = 'http://localhost:8000'
 served = 'Qwen/Qwen2-1.5B-Instruct'
 models = [
@@ -35,8 +37,8 @@ models = [
         type=TokenLossModel,
         llm=dict(type=VLLM),
         path='Qwen/Qwen2-0.5B',
-        # Log-probabilities of so many tokens at a time are held in memory,
-        # for the whole vocabulary.
+        # vLLM holds the log-probabilities of the whole vocabulary in memory,
+        # for max_num_batched_tokens tokens at a time.
         model_kwargs=dict(
             dtype='bfloat16', max_model_len=8192, max_num_batched_tokens=2048),
         max_seq_len=8192,

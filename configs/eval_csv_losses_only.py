@@ -1,11 +1,11 @@
-"""Token losses of pretraining checkpoints; no benchmark is run.
+"""Measure token losses of pretraining checkpoints, without any benchmark.
 
     opencompass configs/eval_csv_losses_only.py
     salience triage --dumps outputs/losses/2* ...
 
-The six checkpoints that come with the project are an example. For your own
-checkpoints, put `checkpoint_models('runs/*/checkpoint-*')` in their place,
-your texts (docs/opencompass.md) and your predictor in the summarizer.
+The seven checkpoints that come with the package are an example. For your own
+checkpoints, set `models = checkpoint_models('runs/*/checkpoint-*')`, and name
+your texts (docs/opencompass.md) and, in the summarizer, your predictor.
 """
 from os.path import join
 

@@ -1,10 +1,10 @@
-"""The paper's models, benchmarks and predictions (docs/paper_setting.md).
+"""Run the paper's models on its benchmarks (docs/paper_setting.md).
 
     opencompass configs/eval_csv_paper.py
 
-On one machine, this runs as many models at a time as there are GPUs for, and
-at most eight; docs/cluster.md says how to use several machines. Once a
-predictor is trained, `-m viz -r` shows its predictions.
+On one machine, this runs as many models at a time as its GPUs allow, but at
+most eight; docs/cluster.md says how to use several machines. Once a predictor
+is trained, `-m viz -r` shows its predictions.
 """
 from mmengine.config import read_base
 
@@ -24,13 +24,14 @@ with read_base():
 texts = salience_texts('outputs/texts/texts.jsonl')
 predictor = 'outputs/predictor/predictor.safetensors'
 
-# True runs the code that comes with InternLM2 and 2.5, which need it.
+# Set this to True to allow the Python code that comes with InternLM2 and 2.5,
+# which these models need.
 own_code = False
 base_models = with_own_code(base_models, own_code)
 chat_models = with_own_code(chat_models, own_code)
 models = [*base_models, *chat_models]
-# The chat variants of the benchmarks have the same names as the base
-# variants, so that a row of the table is for both.
+# A benchmark has the same name for base and for chat models, so that the
+# table has one row for both.
 datasets = [*base_benchmarks, texts]
 model_dataset_combinations = [
     dict(models=base_models, datasets=datasets),

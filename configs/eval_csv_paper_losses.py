@@ -1,10 +1,11 @@
-"""Token losses of the paper's 59 models; no benchmark is run.
+"""Measure token losses of the paper's 59 models, without any benchmark.
 
     opencompass configs/eval_csv_paper_losses.py
 
-Their accuracies, which are in the package, and these losses give a predictor
-(docs/paper_setting.md). Once it is there, `-m viz -r` shows its predictions.
-This runs as many models at a time as there are GPUs for, and at most eight.
+A predictor can be trained on these losses and on the accuracies in the paper,
+which are in the package (docs/paper_setting.md). After that, `-m viz -r` shows
+its predictions. On one machine, this runs as many models at a time as its GPUs
+allow, but at most eight.
 """
 from mmengine.config import read_base
 
@@ -23,7 +24,8 @@ with read_base():
 texts = 'outputs/texts/texts.jsonl'
 predictor = 'outputs/predictor/predictor.safetensors'
 
-# True runs the code that comes with InternLM2 and 2.5, which need it.
+# Set this to True to allow the Python code that comes with InternLM2 and 2.5,
+# which these models need.
 own_code = False
 models = with_own_code([*base_models, *chat_models, *unsplit_models], own_code)
 datasets = [salience_texts(texts)]

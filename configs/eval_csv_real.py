@@ -1,4 +1,4 @@
-"""Four small models of the hub on four benchmarks, with predictions.
+"""Run four small models of the hub on four benchmarks, and predict them.
 
     opencompass configs/eval_csv_real.py
 
@@ -21,7 +21,8 @@ with read_base():
 texts = salience_texts('outputs/texts/texts.jsonl')
 predictor = 'outputs/predictor/predictor.safetensors'
 
-# True runs the code that comes with InternLM2.5, which needs it.
+# Set this to True to allow the Python code that comes with InternLM2.5, which
+# this model needs.
 own_code = False
 models = with_own_code([
     base_model(path) for path in [

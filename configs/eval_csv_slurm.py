@@ -1,9 +1,9 @@
-"""The demonstration as jobs of Slurm (docs/cluster.md).
+"""Run the demonstration as jobs of Slurm (docs/cluster.md).
 
     opencompass configs/eval_csv_slurm.py -p PARTITION
 
-runs on a login node, which waits for the jobs. In a config of your own, take
-the line marked with * in the place of `few_processes`.
+Run this command on a login node; it waits for the jobs. In a config of your
+own, put the line marked with * in the place of `few_processes`.
 """
 from mmengine.config import read_base
 

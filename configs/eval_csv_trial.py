@@ -1,7 +1,8 @@
-"""The embedded models on real benchmarks, one question of each task.
+"""Run the demo's models on real benchmarks, with one question of each task.
 
-tools/studies/try_real_data.sh runs this config, to show that all works on real
-data. The accuracies mean nothing: such small models know no answers.
+tools/studies/try_real_data.sh runs this config, to show that everything works
+on real data. The accuracies mean nothing, as such small models know no
+answers.
 """
 from mmengine.config import read_base
 
@@ -18,7 +19,10 @@ texts = salience_texts('outputs/trial/texts/texts.jsonl')
 
 
 def first_question(dataset: dict) -> dict:
-    """The first question of a benchmark, with at most 32 generated tokens."""
+    """Return a dataset entry with only the first question of a dataset.
+
+    At most 32 tokens are generated.
+    """
     inferencer = dict(dataset['infer_cfg']['inferencer'])
     if 'max_out_len' in inferencer:
         inferencer['max_out_len'] = 32

@@ -1,5 +1,5 @@
-"""The command `salience` and its verbs, and what else tools/ can do.
+"""The command `salience` and its verbs.
 
-A verb is a module with `add_arguments(parser)` and `run(args)`; tools/ are
-doors to the `main(argv)` of modules.
+Each verb is a module with `add_arguments(parser)` and `run(args)`. The module
+`salience` has the function `main(argv)` that runs the command.
 """

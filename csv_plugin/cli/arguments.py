@@ -1,4 +1,4 @@
-"""Parts of all commands: parsing, exit codes, folders and last lines."""
+"""Parse arguments, set exit codes, check folders and print the last lines."""
 import argparse
 import json
 import os
@@ -18,16 +18,17 @@ from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
 from csv_plugin.io.files import FilePath, check_is_folder, sole_writer
 
-#: Exit code of a program that the signal SIGPIPE ends, as shells have it.
+#: Exit code that shells report for a program that the signal SIGPIPE ended.
 UNREAD = 128 + 13
 #: File descriptor of standard output.
 STDOUT = 1
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that suggests a choice or an option for a misspelt one.
+    """A parser that suggests the right spelling of options and choices.
 
-    An option with a value is given once, unless its action says otherwise.
+    An option with a value may be given only once, unless `add_argument` got
+    another `action`.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -36,7 +37,11 @@ class Parser(argparse.ArgumentParser):
         self.given: set[argparse.Action] = set()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse words, after all that look like options were checked."""
+        """Parse arguments, after refusing misspelt `--options`.
+
+        The error suggests the right spelling. Arguments after `--` are not
+        checked.
+        """
         options = [o for o in self._option_string_actions if o[:2] == '--']
         words = [] if self._subparsers else args or []
         for word in takewhile('--'.__ne__, words):
@@ -60,7 +65,10 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Once(argparse.Action):
-    """Action of an option that may be given once, with different values."""
+    """Action of an option that may be given only once.
+
+    If the option takes several values, they must differ.
+    """
 
     def __call__(self,
                  parser: argparse.ArgumentParser,
@@ -73,7 +81,7 @@ class _Once(argparse.Action):
         parser.given.add(self)
         names: list[str] = []
         for part in values if isinstance(values, list) else ():
-            # Pairs begin with their names.
+            # Of a pair such as ('name', 0.25), only the name must differ.
             name = part[0] if isinstance(part, tuple) else part
             names.append(os.path.normpath(str(name)))
         for name in names:
@@ -83,10 +91,11 @@ class _Once(argparse.Action):
 
 
 def exit_code(run: Callable[..., Optional[int]], *arguments: Any) -> int:
-    """Run a command; bad input and warnings become lines on the screen.
+    """Run a command, and return the exit code of the process.
 
-    Returns its own exit code or 0, 2 after an `InputError` or an `OSError`, or
-    `UNREAD` if nobody reads what is printed any more, as behind `| head`.
+    It is the code that `run` returns, or 0 for None; 2 after an `InputError`
+    or an `OSError`; or `UNREAD` if nobody reads the output any more, as before
+    `| head`. Errors and warnings are printed in one line each.
     """
     usual = warnings.formatwarning
     warnings.formatwarning = _warning_line
@@ -96,7 +105,7 @@ def exit_code(run: Callable[..., Optional[int]], *arguments: Any) -> int:
         return code or 0
     except (InputError, OSError) as error:
         if _is_unread():
-            # Python would complain of what is left when it ends.
+            # At exit, Python would fail to write what is left of the output.
             os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
             if isinstance(error, BrokenPipeError):
                 return UNREAD
@@ -115,14 +124,15 @@ def _is_unread() -> bool:
 
 
 def _warning_line(message: Warning | str, *_: Any, **__: Any) -> str:
-    """Format a warning without the line of code that gave it."""
+    """Format a warning without the line of code that raised it."""
     return f'warning: {one_line(str(message))}\n'
 
 
 def refuse(args: argparse.Namespace, where: str, *names: str) -> None:
     """Raise an `InputError` if options are given that would be ignored.
 
-    `where` is the option beside which they are. Names have `_` for `-`.
+    `names` are the options as attributes of `args`, with `_` for `-`. `where`
+    says in the error why they are refused, such as the option beside them.
     """
     options = {name: f'--{name.replace("_", "-")}' for name in names}
     given = [options[name] for name in names if getattr(args, name)]
@@ -132,7 +142,9 @@ def refuse(args: argparse.Namespace, where: str, *names: str) -> None:
 
 
 def metrics_by_task(names: Sequence[str]) -> dict[str, str]:
-    """Return the metrics of `--tasks NAME[=METRIC]`; '' is the default one.
+    """Return the metric of each task of `--tasks NAME[=METRIC]`.
+
+    The metric is '' if the option does not name one.
 
     >>> metrics_by_task(['sums=exact_match,strict-match', 'arc*'])
     {'sums': 'exact_match,strict-match', 'arc*': ''}
@@ -148,7 +160,7 @@ def metrics_by_task(names: Sequence[str]) -> dict[str, str]:
 
 
 def check_folder(path: Path) -> None:
-    """Raise an error if a folder cannot be made, or written to."""
+    """Raise an error if a folder cannot be made or written to."""
     existing = next(p for p in (path, *path.parents) if p.exists())
     check_is_folder(existing, 'room for what is written')
     TemporaryFile(dir=existing).close()
@@ -157,7 +169,11 @@ def check_folder(path: Path) -> None:
 def into_folder(
     run: Callable[[argparse.Namespace], None]
 ) -> Callable[[argparse.Namespace], None]:
-    """Check `--out`, if given, and let no other call write there meanwhile."""
+    """Wrap the `run` of a verb so that it alone writes into `--out`.
+
+    Before it runs, the folder is checked. While it runs, other calls that
+    write there are refused. Without `--out`, nothing is checked.
+    """
 
     @wraps(run)
     def alone(args: argparse.Namespace) -> None:
@@ -171,7 +187,7 @@ def into_folder(
 
 
 def print_end(place: FilePath, *command: FilePath) -> None:
-    """Print where files were written, and the command to type next, if any."""
+    """Print where files were written, and a command to type next, if given."""
     from csv_plugin.report.screen import shown_path
     print(f'\nWritten to {shown_path(place)}.')
     if command:
@@ -179,17 +195,17 @@ def print_end(place: FilePath, *command: FilePath) -> None:
 
 
 def print_next(*command: FilePath) -> None:
-    """Print the command to type next, in which a `Path` may be relative."""
+    """Print a command to type next; its `Path`s are shown in a short form."""
     from csv_plugin.report.screen import next_line
     print(next_line(*command), flush=True)
 
 
 def print_json(content: Any) -> None:
-    """Print plain values, without NaN, for another program."""
+    """Print a value as JSON, which has no NaN, for another program."""
     print(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False))
 
 
 def print_warnings(lines: Sequence[str]) -> None:
-    """Print what a user has to see before a long computation."""
+    """Print warnings at once, so that they are seen during a computation."""
     for line in lines:
         print(f'warning: {one_line(line)}', flush=True)

@@ -1,23 +1,24 @@
 """Write a validation set, from this package or from OpenCompass datasets.
 
-The 500 texts that come with the package, which everybody may use:
+Write the 500 texts that come with the package, whose license is CC0 1.0:
 
     salience texts --out outputs/texts --shipped
 
-The 550 texts of the paper:
+Draw 550 texts by the recipe of the paper:
 
     salience texts --out outputs/texts
 
-Texts of other benchmarks, by source or by the name of a dataset config:
+Draw texts of other benchmarks, named by source or by dataset config:
 
     salience texts --out outputs/texts \\
         --sample gsm8k=50 --sample ARC_c_ppl_a450bd=200
 
-Or, for lm-evaluation-harness, the task that scores texts (docs/importing.md):
+Or write a task for lm-evaluation-harness that scores existing texts
+(docs/importing.md):
 
     salience texts --out tasks --lm-eval-task outputs/texts/texts.jsonl
 
-OpenCompass looks for the data in $COMPASS_DATA_CACHE and in
+Texts are drawn from the data of OpenCompass in $COMPASS_DATA_CACHE or
 ~/.cache/opencompass; nothing is downloaded.
 """
 import argparse
@@ -28,12 +29,12 @@ from csv_plugin.cli.options import (add_flag, add_option, add_shared, bar,
 from csv_plugin.io.text_sets import (TEXTS, read_texts, shipped_texts,
                                      write_texts, write_validation_set)
 
-#: A small model in the next command that is printed.
+#: A small model, as an example in the next command that is printed.
 MODEL = 'HuggingFaceTB/SmolLM2-135M'
 
 
 def sample(text: str) -> tuple[str, int]:
-    """Type of the option `--sample NAME=COUNT`.
+    """Return name and count of the option `--sample NAME=COUNT`.
 
     >>> sample('gsm8k=50')
     ('gsm8k', 50)
@@ -48,14 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_flag(recipe, '--shipped',
              'write the texts of this package (default: draw texts)')
     add_option(
-        recipe, '--sample', 'NAME=COUNT', 'a source or dataset config, and '
-        'how many texts; may be given several times (default: those of the '
-        'paper)', sample, action='append')  # yapf: disable
+        recipe, '--sample', 'NAME=COUNT', 'draw COUNT texts from a source or '
+        'dataset config; may be given several times (default: the sources and '
+        'counts of the paper)', sample, action='append')  # yapf: disable
     add_option(
         recipe, '--lm-eval-task', 'JSONL', 'write a task of '
         'lm-evaluation-harness that scores the texts of this file (default: '
         'draw texts)')
-    add_option(parser, '--seed', 'N', 'another seed draws other texts '
+    add_option(parser, '--seed', 'N', 'seed of the draw of texts '
                '(default 0)', whole_number, 0)  # yapf: disable
 
 
@@ -86,7 +87,7 @@ def _write_task(args: argparse.Namespace) -> None:
 
 
 def _draw(args: argparse.Namespace) -> None:
-    # The options do without it.
+    # This import takes seconds, so it is not at the top of the file.
     print('Loading OpenCompass, for some seconds.', flush=True)
     from csv_plugin.extras.text_sampling.drawing import (PAPER_RECIPE,
                                                          build_validation_set,

@@ -2,8 +2,8 @@
 
     salience status outputs/mine/20260101_120000
 
-Run again with `opencompass CONFIG -r` for what is missing; the logs are in
-logs/infer and logs/eval of the run.
+To run what is missing, use `opencompass CONFIG -r`. The logs are in the
+folders logs/infer and logs/eval of the run.
 """
 import argparse
 from itertools import groupby
@@ -37,8 +37,9 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _counts(model: str, names: list[str], gaps: list[Gap]) -> list[str]:
-    """Return how many of a model's accuracies and losses there are."""
-    # The first number is of benchmarks, the second one of texts.
+    """Return two cells, such as '3 of 4': a model's accuracies, and dumps."""
+    # In both lists, the first number counts benchmarks, the second one
+    # validation sets.
     planned = [0, 0]
     missing = [0, 0]
     for name in names:
@@ -56,7 +57,7 @@ def _counts(model: str, names: list[str], gaps: list[Gap]) -> list[str]:
 
 
 def _lines(gaps: list[Gap]) -> list[str]:
-    """Return notes on gaps of a model, one note for each reason."""
+    """Return a note for each model and reason, on what is missing."""
     if not gaps:
         return ['Nothing is missing.']
     lines = []

@@ -5,13 +5,14 @@
     salience compare old1 old2 old3 --against new1 new2 new3 \\
         --accuracies scores.csv
 
-A and B are dumps, folders or runs of OpenCompass with one model, or
-PLACE:MODEL, also of a table of losses; with --accuracies, perhaps mere names
-of models. Several runs of A and of B differ in their seed.
+A and B are dumps (files of token losses), or folders or runs of OpenCompass
+with one model. PLACE:MODEL names one of several models in a folder, a run or a
+table of losses. With --accuracies, A and B may be names of models in the
+table. Several runs of A, or of B, differ only in their seed.
 
-The exit code is 0 if B is better, 3 if it is worse, 4 if there is no
-difference beyond noise, and 5 if these data cannot tell; docs/decisions.md has
-a loop that keeps or reverts changes.
+The exit code is 0 if B is better, 3 if B is worse, 4 if there is no difference
+beyond noise, and 5 if these data cannot tell. docs/decisions.md has a loop
+that keeps or reverts changes by this exit code.
 """
 import argparse
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -43,66 +44,75 @@ from csv_plugin.report.comparison_report import as_line, as_text
 from csv_plugin.report.notes import learning_notes
 from csv_plugin.report.screen import full_width
 
-#: Exit code of each verdict on B; 1 and 2 are those of errors.
+#: Exit code of each verdict on B. The codes 1 and 2 mean errors.
 EXIT_CODES = {BETTER: 0, WORSE: 3, SAME: 4, UNCLEAR: 5}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         parser, 'places', 'PLACE',
-        'losses of A and B, or with --against of the runs of A (these '
-        'or --answers are required)', str, None, '*')
+        'losses of A and of B; with --against, losses of the runs of A '
+        '(PLACE or --answers is required)', str, None, '*')
     add_option(parser, '--against', 'PLACE',
                'losses of the runs of B (default: the second PLACE)', str, (),
                '+')
     add_option(
-        parser, '--predictor', '[LABEL=]FILE', 'predicts the difference of '
-        'accuracies (default: the losses alone are compared)', predictor_file)
+        parser, '--predictor', '[LABEL=]FILE', 'file of a predictor, which '
+        'predicts the difference of accuracies (default: the losses alone are '
+        'compared)', predictor_file)
     add_option(
-        parser, '--answers', 'PLACE', 'grades of A and of B by item: outputs '
-        'of lm-evaluation-harness with samples, or TABLE:MODEL with a column '
-        'model and one for each BENCHMARK/ITEM, 0 or 1 (default: none)', str,
-        (), '+')
+        parser, '--answers', 'PLACE', 'grades of A and of B by item, A first: '
+        'outputs of lm-evaluation-harness with samples, or TABLE:MODEL, a '
+        'table with the column model and one column of grades, 0 or 1, for '
+        'each BENCHMARK/ITEM (default: none)', str, (), '+')
     add_option(
         parser, '--accuracies', 'SCORES', 'table of observed accuracies of '
-        'the runs: column model, and one per benchmark (default: none)')
+        'the runs, with the column model and one column per benchmark '
+        '(default: none)')
     add_option(
-        parser, '--tasks', 'NAME[=METRIC]', 'of the harness, tasks and groups '
-        'whose grades count, perhaps with a metric and filter, as in salience '
-        'import (default: all tasks)', str, (), '+')
+        parser, '--tasks', 'NAME[=METRIC]', 'tasks and groups of '
+        'lm-evaluation-harness whose grades in --answers count, perhaps with '
+        'a metric and filter, as in salience import (default: all tasks)', str,
+        (), '+')
     add_option(
         parser, '--same-recipe', 'PLACE', 'losses of two or more further runs '
-        'of one recipe with other seeds: their noise counts (default: none)',
-        str, (), '+')
+        'of one recipe that differ only in their seed, from which the noise '
+        'between seeds is estimated (default: none)', str, (), '+')
     add_flag(
         parser, '--same-family', 'A and B share weights or data (default: '
-        'only two checkpoints of one run do, such as run@1000 and run@2000)')
+        'only two checkpoints of the same run do, such as run@1000 and '
+        'run@2000)')
     add_option(
-        parser, '--by', 'NAME', 'benchmark that decides, or mean or loss '
-        '(default: the mean, or the loss without accuracies)', str, '')
-    add_option(parser, '--margin', 'POINTS',
-               'smallest difference that matters (default 1)', positive, 1)
-    add_option(parser, '--level', 'PERCENT', 'level of intervals (default 95)',
-               positive, 95)
-    add_flag(parser, '--line', 'print one line for logs (default: tables)')
+        parser, '--by', 'NAME', 'what decides: the name of a benchmark, mean '
+        'for the mean over benchmarks, or loss (default: mean, or loss '
+        'without accuracies)', str, '')
+    add_option(
+        parser, '--margin', 'POINTS', 'smallest difference that matters, in '
+        'percentage points of accuracy (default 1)', positive, 1)
+    add_option(parser, '--level', 'PERCENT',
+               'confidence level of intervals (default 95)', positive, 95)
+    add_flag(parser, '--line',
+             'print a single line for logs (default: tables)')
     add_shared(parser, '--wide', '--json')
 
 
 def run(args: argparse.Namespace) -> int:
     sides = _sides(args)
     if len(args.answers) not in (0, 2):
-        raise InputError('--answers', 'two, of A and of B',
-                         str(len(args.answers)),
-                         'Give A first; of one table, TABLE:A TABLE:B.')
+        raise InputError(
+            '--answers', 'two, of A and of B', str(len(args.answers)),
+            'Name A first, then B; in the same table: TABLE:A '
+            'TABLE:B.')
     if not 1 <= args.level < 100:
         raise InputError('--level', 'a percentage from 1 to below 100',
                          f'{args.level:g}', 'Give 95 for 95 %.')
     predictor = load_predictor(args.predictor[1]) if args.predictor else None
-    # Those that a predictor of tables needs; all by default.
+    # Columns of tables to read: the columns of a predictor from tables, or by
+    # default (None) all columns.
     units = None
     if predictor and predictor.columns.scored is None:
         units = predictor.columns.units
-    # A table may contain A, B and the runs of a recipe.
+    # Each table is read only once, even if several places name it.
     tables = lru_cache(maxsize=None)(partial(read_loss_features, units=units))
     read = partial(_losses, predictor=predictor, tables=tables)
     places = [*sides[0], *sides[1], *args.same_recipe]
@@ -137,22 +147,21 @@ def run(args: argparse.Namespace) -> int:
 
 def _sides(
         args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return where the losses of A and of B are.
+    """Return the places of the losses of A, and of B.
 
-    Both are empty if only answers are compared.
+    Both are empty if only graded answers are compared.
     """
     places = tuple(args.places or ())
     against = tuple(args.against)
     if against and not places:
         raise InputError(
             'PLACE', 'the runs of A', 'none beside --against',
-            'Give the runs of A first, then --against those of '
-            'B.')
+            'Name the runs of A first, then --against and the runs of B.')
     if not against and len(places) not in (0, 2):
         raise InputError(
             'PLACE', 'two, of A and of B', str(len(places)),
-            'Give A first; of one table, TABLE:A TABLE:B. Several runs: A1 A2 '
-            '--against B1 B2.')
+            'Name A first, then B; in the same table: TABLE:A TABLE:B. '
+            'Several runs: A1 A2 --against B1 B2.')
     if against:
         return places, against
     return places[:1], places[1:]
@@ -162,7 +171,11 @@ def _accuracies(
         path: str, sides: Sequence[Sequence[str]],
         predictor: Optional[Predictor]
 ) -> tuple[AccuracyTable, AccuracyTable]:  # yapf: disable
-    """Return accuracies of the runs of A and B, with the predictor's items."""
+    """Return the accuracies of the runs of A, and of the runs of B.
+
+    With a predictor, they have its numbers of items, and the benchmarks that
+    it does not average over are outside of means.
+    """
     if not sides[0]:
         raise InputError(
             '--accuracies', 'the runs of A and B beside it', 'none',
@@ -192,7 +205,11 @@ def _accuracies(
 
 
 def _model_of(place: str, models: Collection[str]) -> str:
-    """Name of the model of a place: the place itself, of it, or of a dump."""
+    """Return the name of the model at a place.
+
+    A place is the name of one of `models`, PLACE:MODEL, or a file or folder
+    that is named after the model.
+    """
     if place in models:
         return place
     path, model = _split(place)
@@ -200,7 +217,7 @@ def _model_of(place: str, models: Collection[str]) -> str:
 
 
 def _split(place: str) -> tuple[Path, str]:
-    """Split PLACE:MODEL into path and model; a mere path has no model."""
+    """Split PLACE:MODEL into path and model; without :MODEL, model is ''."""
     parts = place.split(':')
     for n in range(len(parts), 0, -1):
         path = Path(':'.join(parts[:n]))
@@ -213,7 +230,8 @@ def _losses(place: str, predictor: Optional[Predictor],
             tables: Callable[[Path], FeatureTable]) -> RunLosses:
     """Read the losses of one model, from a table (FILE:MODEL) or a dump."""
     path, model = _split(place)
-    # A dump has one model, a table of tensors a file of units beside it.
+    # Both dumps and tables may be safetensors files; beside a table, the file
+    # units.txt names its columns.
     has_units = path.with_name('units.txt').is_file()
     is_dump = path.suffix == '.safetensors' and not has_units
     is_table = model or path.suffix in ('.csv', '.parquet')
@@ -230,7 +248,12 @@ def _losses(place: str, predictor: Optional[Predictor],
 
 
 def _check_tables(places: Sequence[str], losses: Sequence[RunLosses]) -> None:
-    """Refuse tables of other columns, or in other units, which none names."""
+    """Raise an `InputError` if tables cannot be compared with each other.
+
+    They must have the same columns in the same order. As a table does not
+    state the unit of its losses, a unit is taken to be different if mean
+    losses differ a lot.
+    """
     tables = {}
     for place, part in zip(places, losses):
         if isinstance(part, FeatureTable):
@@ -243,21 +266,22 @@ def _check_tables(places: Sequence[str], losses: Sequence[RunLosses]) -> None:
             raise InputError(
                 f'{other} beside {place}', 'losses on the same columns',
                 f'{found[1]!r} in place of {found[0]!r}',
-                'Give losses on the same texts or items, in one order.')
+                'Give losses on the same texts or items, in the same order.')
         # Tables whose mean losses differ by a greater factor are taken to be
-        # in two units. On one scale, 30 of 3,916 pairs of public models differ
-        # so much.
+        # in different units. In the same unit, 30 of 3,916 pairs of public
+        # models differ by more.
         most = 2
         mean = float(one.mean_loss[0])
         least = float(two.mean_loss[0])
         if mean > most * least and _split(place)[0] != _split(other)[0]:
             raise InputError(
-                f'{place} beside {other}', 'losses in one unit',
+                f'{place} beside {other}', 'losses in the same unit',
                 f'mean losses of {mean:.3g} and {least:.3g}',
-                'Convert one of them; if both are in nats per character or in '
-                'bits per byte, put the models into one table.')
+                'Convert the losses of one table to the unit of the other; if '
+                'both tables are in the same unit, put the models into one '
+                'table.')
     paths = {place: _split(place)[0] for place in tables}
-    # Those of one table were compared when it was read.
+    # Records of models in the same table were compared when it was read.
     if len({*paths.values()}) > 1:
         records = []
         for place, part in tables.items():
@@ -267,7 +291,7 @@ def _check_tables(places: Sequence[str], losses: Sequence[RunLosses]) -> None:
 
 
 def _answers(args: argparse.Namespace) -> tuple[Answers, Answers]:
-    """Read the graded answers of A and B, and check that they compare."""
+    """Return the graded answers of A and of B, from `--answers`."""
     places = dict(zip('AB', args.answers))
     outputs = {}
     for model, place in places.items():
@@ -287,6 +311,7 @@ def _answers(args: argparse.Namespace) -> tuple[Answers, Answers]:
 
 
 def _of_table(place: str) -> Answers:
+    """Return grades by benchmark and item from a row of a table."""
     path, model = _split(place)
     table = read_accuracy_columns(path)
     _check_model(place, model, table.models)
@@ -304,5 +329,5 @@ def _check_model(place: str, model: str, models: Collection[str]) -> None:
         raise InputError(
             place, 'PLACE:MODEL with one of the models',
             shortened(', '.join(models), 200) or 'none',
-            f'{did_you_mean([model], models)}Name a model behind '
-            'the place.')
+            f'{did_you_mean([model], models)}Write one of these models after '
+            'the place, as in PLACE:MODEL.')

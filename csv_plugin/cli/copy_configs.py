@@ -1,4 +1,4 @@
-"""Copies of the configs that come with the package, to run or to change."""
+"""Copy configs that come with the package, to run or to change them."""
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,18 +8,19 @@ from csv_plugin.core.conventions import InputError, check_choice
 from csv_plugin.io.files import file_set, read_bytes, write_text
 from csv_plugin.report.screen import shown_path
 
-#: Folder of the parts of configs, and in it the folder of whole configs.
+#: Folder of files that configs import, and in it the folder of the configs.
 PARTS = Path(configs.__path__[0]).resolve()
 RUNS = PARTS / 'runs'
 
 
 def copy_configs(names: Sequence[str], folder: Path) -> None:
-    """Copy configs by name, without `.py`, and print where they are.
+    """Copy the configs with these names, and print where the copies are.
 
-    All are copied if there are no names.
+    Names are without `.py`. All configs are copied if there are no names.
 
     Raises:
-        InputError: A name is unknown, or the folder has another file of it.
+        InputError: A name is unknown, or the folder has a file of the same
+            name with other content.
     """
     texts = {path.stem: path.read_text('utf-8') for path in RUNS.glob('*.py')}
     names = names or sorted(texts)
@@ -31,7 +32,7 @@ def copy_configs(names: Sequence[str], folder: Path) -> None:
     for name, target in targets.items():
         if target.exists() and read_bytes(target) != texts[name].encode():
             raise InputError(
-                target, 'no file, or the same', 'another one',
+                target, 'no file, or an unchanged copy', 'another file',
                 'Rename it, or choose another folder with --out.')
     with file_set(folder):
         for name, target in targets.items():

@@ -1,4 +1,4 @@
-"""The verb `fit` with token losses: its predictor, pictures and report."""
+"""Fit a predictor to token losses, for the verb `fit`."""
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,14 +23,19 @@ from csv_plugin.report.notes import family_notes, shortage_notes
 
 
 def fit_from_dumps(args: argparse.Namespace) -> None:
-    """Fit a predictor to token losses, as the options of `fit` say."""
+    """Fit a predictor to token losses, as the options of `fit` say.
+
+    The predictor, a predictor from the mean loss as a baseline, pictures and
+    a report are written to `--out`.
+    """
     args.method = args.method or SALIENCE
     settings = _head_settings(args)
     _check_sources(args)
     path = args.collection / MODELS if args.collection else args.models
     info = read_models_or_paper(path)
     models, validation = _choose_models(args.fit, info, settings)
-    # Mistakes come up before the losses are read, which takes long.
+    # Load the scoring LM first: reading losses takes long, and errors in its
+    # options should be found before.
     scoring_lm = _scoring_lm(args)
     collection = _collected(args, info)
     mixed = _warn(collection, models)
@@ -49,7 +54,7 @@ def fit_from_dumps(args: argparse.Namespace) -> None:
         args.method: trained,
         MEAN_LOSS: fit(losses, fit_to, families, MEAN_LOSS, scoring_lm)
     }
-    # It loads matplotlib, which takes seconds.
+    # This import loads matplotlib, which takes seconds.
     from csv_plugin.extras.training_files import PREDICTOR, write_training
     with file_set(args.out):
         if args.keep_collection:
@@ -62,14 +67,14 @@ def fit_from_dumps(args: argparse.Namespace) -> None:
 
 
 def _scoring_lm(args: argparse.Namespace) -> Optional[tuple[Any, Any]]:
-    """Load the scoring LM and its tokenizer, if one is given."""
+    """Return the scoring LM and its tokenizer, or None without the option."""
     if args.scoring_lm is None:
         refuse(args, 'no --scoring-lm', 'tokenizer', 'trust_remote_code')
         if args.method == PAPER:
             raise InputError('--method paper', '--scoring-lm beside it',
-                             'none', 'Name a scoring LM.')
+                             'none', 'Name a scoring LM with --scoring-lm.')
         return None
-    # It loads torch, which takes seconds.
+    # This import loads torch, which takes seconds.
     from csv_plugin.lm.loading import load_scoring_lm
     return load_scoring_lm(args.scoring_lm, args.tokenizer,
                            args.trust_remote_code)
@@ -78,7 +83,11 @@ def _scoring_lm(args: argparse.Namespace) -> Optional[tuple[Any, Any]]:
 def _choose_models(
         splits: Sequence[str], info: Mapping[str, ModelInfo],
         settings: Optional[HeadSettings]) -> tuple[Sequence[str], list[str]]:
-    """Return training models, and models that choose the step."""
+    """Return the models to fit to, and the validation models among them.
+
+    Training by Algorithm 2 of the paper (`settings` is not None) chooses the
+    step that is best on the validation models.
+    """
     models = models_to_fit(splits, tuple(info), info)
     validation = []
     for model in models:
@@ -90,7 +99,8 @@ def _choose_models(
 
 
 def _head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:
-    """Settings of Algorithm 2; None for another method."""
+    """Return the settings of the paper's Algorithm 2, None for other methods.
+    """
     if args.method != PAPER:
         refuse(args, f'--method {args.method}', 'learning_rate', 'steps')
         return None
@@ -103,7 +113,7 @@ def _head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:
 
 
 def _check_sources(args: argparse.Namespace) -> None:
-    """Refuse options of sources that do not go together."""
+    """Raise an `InputError` if options of the sources do not go together."""
     if args.collection:
         refuse(args, '--collection', 'texts', 'models', 'scores', 'benchmarks',
                'tasks', 'chance', 'keep_collection')
@@ -119,7 +129,7 @@ def _check_sources(args: argparse.Namespace) -> None:
 
 def _collected(args: argparse.Namespace,
                info: Mapping[str, ModelInfo]) -> Collection:
-    """Read the losses and accuracies of the source."""
+    """Return the losses and accuracies that the options name."""
     if args.collection:
         return read_collection(args.collection, bar('dumps'))
     if args.benchmarks:
@@ -132,7 +142,10 @@ def _collected(args: argparse.Namespace,
 
 
 def _warn(collection: Collection, models: Sequence[str]) -> list[str]:
-    """Print what is there and warnings; notes on losses made differently."""
+    """Print how complete the collection is, and warnings.
+
+    Returns notes on losses of models that were measured in different ways.
+    """
     print(*collection.coverage(models), sep='\n')
     infos = {}
     losses = {}

@@ -1,4 +1,4 @@
-"""The verb `fit` with tables: its predictor, predictions and report."""
+"""Fit a predictor to tables of losses, for the verb `fit`."""
 import argparse
 from collections.abc import Sequence
 
@@ -21,9 +21,15 @@ from csv_plugin.report.study_tables import (leaderboard, summary,
 
 
 def fit_from_tables(args: argparse.Namespace) -> None:
-    """Fit a predictor to tables, and judge it, as the options of `fit` say."""
+    """Fit a predictor to tables, as the options of `fit` say.
+
+    Predictions, a leaderboard, a report on the errors and the predictor are
+    written to `--out`.
+    """
     if not args.leave_family_out:
-        check_splits(args, 'Take it out of one, or use --leave-family-out.')
+        check_splits(
+            args, 'Take the split out of one of the options, or use '
+            '--leave-family-out.')
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
     fit, predict = models_of(args, tables)
@@ -32,8 +38,9 @@ def fit_from_tables(args: argparse.Namespace) -> None:
         fit = predict = tables.features.models
     run_on = tables.accuracies.select(fit).benchmarks_run
     if not run_on:
-        raise InputError(args.scores, 'a score of a model to fit to', 'none',
-                         'Give scores, or name other splits.')
+        raise InputError(
+            args.scores, 'a score of a model to fit to', 'none',
+            'Add scores of models to fit to, or name other splits with --fit.')
     losses = dict(zip(tables.features.models, tables.features.values))
     print_warnings(family_notes(tables.families, losses))
     print_warnings(shortage_notes(tables.accuracies, tables.families, fit))
@@ -59,7 +66,10 @@ def fit_from_tables(args: argparse.Namespace) -> None:
 
 def _study(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
            predict: Sequence[str]) -> tuple[str, Study]:
-    """Run the study that the options ask for; return it with its title."""
+    """Return a title and the study: the predictor and its predictions.
+
+    `fit` are the models to fit to, `predict` the models to predict.
+    """
     parts = tables.features, tables.accuracies, tables.families
     if args.leave_family_out:
         title = f'{len(fit)} models, each predicted from other families'
@@ -69,18 +79,19 @@ def _study(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
 
 
 def _unpredicted(study: Study, scores: str) -> list[str]:
-    """Warnings of scores that cannot be predicted from other families."""
+    """Return warnings of scores that other families could not predict."""
     known = ~np.isnan(study.predictions.observed)
     gaps = known & np.isnan(study.predictions.values[:, :, 0])
     if known.any() and gaps[known].all():
         raise InputError(
             scores, 'a benchmark on which models of several families were run',
-            'none', 'Give scores of other families, or name other splits.')
+            'none', 'Add scores of other families, or name other splits with '
+            '--fit.')
     lines = []
     n_gaps = gaps.sum(axis=0).tolist()
     for name, n_models in zip(study.predictions.benchmarks, n_gaps):
         if n_models:
             lines.append(
-                f'{name}: {counted(n_models, "model")} not predicted, as none '
-                'of those that were fitted to was run there.')
+                f'{name}: {counted(n_models, "model")} not predicted, because '
+                'no model that was fitted to was run on this benchmark.')
     return lines

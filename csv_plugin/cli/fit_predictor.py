@@ -1,15 +1,15 @@
 """Train a predictor of accuracies on tables of losses, or on token losses.
 
-From tables, as docs/formats.md describes them; the models of other splits are
-predicted, and beside observed accuracies the errors are shown:
+From tables, which docs/formats.md describes. Models of the splits of --predict
+are predicted, and if their accuracies are known, the errors are shown:
 
     salience fit --losses losses.csv --scores scores.csv \\
         --models models.csv --benchmarks benchmarks.csv \\
         --predict test --out outputs/study
 
-From token losses, of OpenCompass --runs, of --dumps with a table of --scores,
-or of a --collection. This learns which tokens matter for which benchmark;
-docs/training.md says more:
+From token losses: of OpenCompass (--runs), of files with a table of accuracies
+(--dumps and --scores), or of an earlier call (--collection). This learns which
+tokens matter for which benchmark; docs/training.md says more:
 
     salience fit --runs outputs/mine/2* \\
         --texts texts.jsonl --models models.csv --tasks mmlu gsm8k \\
@@ -30,7 +30,7 @@ from csv_plugin.core.study import MEAN_LOSS, SALIENCE
 from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.methods import method_names
 
-#: Options that only token losses have.
+#: Options that are refused with tables of losses.
 _OF_TOKENS = ('texts', 'tasks', 'chance', 'scoring_lm', 'tokenizer',
               'trust_remote_code', 'method', 'learning_rate', 'steps',
               'keep_collection')
@@ -46,37 +46,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_sources(group: Any) -> None:
     source = group.add_mutually_exclusive_group(required=True)
     add_option(
-        source, '--losses', 'FILE', 'column model, and one of losses per text '
-        'or item: .csv, .parquet, or .safetensors beside units.txt; this, '
-        '--runs, --dumps or --collection is required')
+        source, '--losses', 'FILE', 'table of losses with the column model, '
+        'and one column of losses per text or item: .csv, .parquet, or '
+        '.safetensors beside units.txt; one of --losses, --runs, --dumps and '
+        '--collection is required')
     add_option(
-        source, '--runs', 'DIR', 'token losses and accuracies of time-stamped '
-        'folders of OpenCompass, the newest last, which counts where several '
-        'have a result, in place of a table', str, (), '+')
+        source, '--runs', 'DIR', 'time-stamped folders of OpenCompass with '
+        'token losses and accuracies, in place of a table; if several have '
+        'the same result, the last folder counts', str, (), '+')
     add_option(
-        source, '--dumps', 'FILE', 'token losses <model>.safetensors, or '
-        'patterns of them, in place of a table; needs --scores', str, (), '+')
+        source, '--dumps', 'FILE', 'files <model>.safetensors with token '
+        'losses, or patterns of such files, in place of a table; needs '
+        '--scores', str, (), '+')
     add_option(
-        source, '--collection', 'DIR', 'what --keep-collection wrote, in '
-        'place of a table; the other options of this group are refused beside '
-        'it', Path)
+        source, '--collection', 'DIR', 'folder that --keep-collection wrote, '
+        'in place of a table; the other options of this group are refused '
+        'beside it', Path)
     add_option(
-        group, '--scores', 'CSV', 'column model, and one of accuracies per '
-        'benchmark, fractions; empty where it was not run; with token losses '
-        'paper for those of the paper (default: those of the runs)')
+        group, '--scores', 'CSV', 'table of accuracies with the column model, '
+        'and one column of fractions per benchmark, empty where it was not '
+        "run; with token losses, the word paper stands for the paper's Tables "
+        '3 and 4 (default: the accuracies of the runs)')
     add_option(
-        group, '--models', 'CSV', 'columns model, family and split; with '
-        "token losses paper for the paper's Table 2 (default: those of the "
-        'collection)')
+        group, '--models', 'CSV', 'table of models with the columns model, '
+        'family and split; with token losses, the word paper stands for the '
+        "paper's Table 2 (default: the models of the collection)")
     add_option(
-        group, '--benchmarks', 'CSV', 'columns benchmark, chance, n_items and '
-        'perhaps main (0 for benchmarks that means leave out; default: those '
-        'of --tasks or of the collection)')
+        group, '--benchmarks', 'CSV', 'table of benchmarks with the columns '
+        'benchmark, chance, n_items and perhaps main, which is 0 for '
+        'benchmarks to leave out of means (default: the benchmarks of --tasks '
+        'or of the collection)')
     add_option(group, '--texts', 'FILE',
                'validation set of the runs or dumps (default: none)')
     add_option(
         group, '--tasks', 'NAME',
-        'benchmarks as OpenCompass calls them, in place of a table, '
+        'names of benchmarks in OpenCompass, in place of --benchmarks, '
         'with runs or dumps (default: none)', str, (), '+')
     add_shared(group, '--chance')
 
@@ -87,23 +91,24 @@ def _add_judging(group: Any) -> None:
 
 def _add_training(group: Any) -> None:
     add_option(
-        group, '--scoring-lm', 'PATH', 'causal LM whose tokens get the '
+        group, '--scoring-lm', 'PATH', 'causal LM whose tokens the predictor '
         'weights, a folder or a name on the hub; required with --method paper '
         '(default: the tokens of the first model)')
     add_shared(group, *LOADING)
     add_choice(
         group, '--method',
         [name for name in method_names() if name != MEAN_LOSS],
-        'one model of all accuracies, Algorithm 2, or a method of another '
-        f'package (default {SALIENCE})')
+        f"{SALIENCE}: one model of all accuracies; paper: the paper's "
+        f'Algorithm 2; other packages may add methods (default {SALIENCE})')
     add_option(
-        group, '--learning-rate', 'RATE', 'step per gradient of --method '
-        f'paper (default {HeadSettings.learning_rate:g})', float)
+        group, '--learning-rate', 'RATE', 'learning rate of --method paper '
+        f'(default {HeadSettings.learning_rate:g})', float)
     add_option(
-        group, '--steps', 'N', 'most gradient steps of --method paper '
-        f'(default {HeadSettings.n_steps})', int)
-    add_flag(group, '--keep-collection',
-             'write OUT/collection too, for --collection (default: no)')
+        group, '--steps', 'N', 'largest number of gradient steps of --method '
+        f'paper (default {HeadSettings.n_steps})', int)
+    add_flag(
+        group, '--keep-collection', 'also write losses, accuracies and texts '
+        'to OUT/collection, for later calls with --collection (default: no)')
 
 
 @into_folder
@@ -111,22 +116,24 @@ def run(args: argparse.Namespace) -> None:
     if args.losses:
         refuse(args, '--losses', *_OF_TOKENS)
         _check_tables(args)
-        # Small systems: several threads would wait for each other.
+        # The systems of equations are small: one thread is fastest, because
+        # several threads would wait for each other.
         with threadpool_limits(limits=1, user_api='blas'):
             fit_from_tables(args)
         return
     if args.predict is not TEST or args.leave_family_out:
         raise InputError(
             'token losses', '--predict and --leave-family-out beside tables '
-            'alone', 'one of them', 'Leave it out: all models of other splits '
-            'are predicted, and a family at a time is left out.')
-    # It loads what reads and checks dumps.
+            'alone', 'one of them', 'Leave the option out: all models of '
+            'splits that are not fitted to are predicted, and one family at a '
+            'time is left out.')
+    # This import loads what reads and checks dumps.
     from csv_plugin.cli.fit_from_dumps import fit_from_dumps
     fit_from_dumps(args)
 
 
 def _check_tables(args: argparse.Namespace) -> None:
-    """Refuse fewer tables than a fit to losses in a table needs."""
+    """Raise an `InputError` unless all tables beside `--losses` are given."""
     names = '--scores', '--models', '--benchmarks'
     missing = [name for name in names if not getattr(args, name[2:])]
     if missing:

@@ -1,4 +1,4 @@
-"""Write losses and accuracies that other programs measured as tables.
+"""Read losses and accuracies of other programs, and write them as tables.
 
 For example, from lm-evaluation-harness (other programs: docs/importing.md):
 
@@ -6,8 +6,9 @@ For example, from lm-evaluation-harness (other programs: docs/importing.md):
         --texts texts.jsonl --tasks arc_easy hellaswag \\
         --chance arc_easy=0.25 --out outputs/imported
 
-`salience fit` learns from the tables and predicts. With --tasks alone, only
-accuracies are written; --items adds losses on the right answers.
+`salience fit` can fit a predictor to the tables. With --tasks, but neither
+--texts nor --items, only accuracies are written. --items adds losses on the
+right answers of the items of --tasks.
 """
 import argparse
 from itertools import compress
@@ -38,9 +39,9 @@ from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.report.notes import first_names
 
-#: Accuracies without losses.
+#: Name of the source that has accuracies without losses.
 RECORDS = 'every-eval-ever'
-#: What an import may write, beside the records of measured values.
+#: Names of the tables that an import may write.
 _TABLES = 'losses.csv', SCORES, BENCHMARKS
 
 
@@ -53,26 +54,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, 'paths', 'PATH', 'file or folder of each model, or NAME=PATH; '
         f'of {RECORDS}, records or folders of them (required)', str, None, '+')
     add_option(
-        parser, '--texts', 'JSONL', 'of lm-eval, the validation set that was '
-        'scored (default: none)')
+        parser, '--texts', 'JSONL', 'with lm-eval, the validation set that '
+        'was scored (default: none)')
     add_flag(
         parser, '--items',
-        'of lm-eval, losses on the right answers of --tasks '
-        '(default: where neither --texts nor --tasks is given)')
-    # Scripts of users call it --benchmarks.
+        'with lm-eval, import losses on the right answers of --tasks '
+        '(default: only if neither --texts nor --tasks is given)')
+    # --benchmarks is kept for scripts of users.
     add_option(
-        parser, '--tasks --benchmarks', 'NAME[=METRIC]', 'of lm-eval, tasks '
-        'and groups whose accuracies to import, perhaps with a metric, such '
-        'as gsm8k=exact_match,strict-match (default: no task; acc_norm, else '
-        "acc, else exact_match); of others, tasks (default: all); patterns "
-        "such as 'arc*' match several", str, (), '+')
+        parser, '--tasks --benchmarks', 'NAME[=METRIC]', 'with lm-eval, tasks '
+        'and groups whose accuracies to import (default: none), perhaps with '
+        'a metric, such as gsm8k=exact_match,strict-match (default: acc_norm, '
+        'else acc, else exact_match); with other sources, tasks to import '
+        "(default: all); patterns such as 'arc*' match several", str, (), '+')
     add_shared(parser, '--chance', '--out')
 
 
 @into_folder
 def run(args: argparse.Namespace) -> None:
     chance = dict(args.chance)
-    # '' where none is named, as of all but lm-eval.
+    # The metric of each task, '' if none is named. Only lm-eval has metrics.
     metrics = dict.fromkeys(args.tasks, '')
     if args.source == 'lm-eval':
         metrics = metrics_by_task(args.tasks)
@@ -84,7 +85,8 @@ def run(args: argparse.Namespace) -> None:
     else:
         features, accuracies = _of_models(args, metrics, chance)
     _write_tables(args.out, features, accuracies)
-    # Tables that were not imported come from the user, as that of models.
+    # In the next command, tables that were not imported have no folder: the
+    # user gives them, like the table of models.
     files: list[FilePath] = []
     for name in _TABLES:
         path = args.out / name
@@ -98,12 +100,15 @@ def run(args: argparse.Namespace) -> None:
 def _of_models(
     args: argparse.Namespace, metrics: dict[str, str], chance: dict[str, float]
 ) -> tuple[Optional[FeatureTable], Optional[AccuracyTable]]:
-    """Read losses, accuracies or both, from a path for each model."""
+    """Return losses and accuracies of models, None for what is not imported.
+
+    `metrics` has the metric of each task, `chance` chance levels.
+    """
     has_accuracies = bool(metrics) and args.source == 'lm-eval'
     if args.items:
         if args.source != 'lm-eval':
             raise InputError(args.source, 'no --items beside it', '--items',
-                             'Leave it out: only lm-eval has both.')
+                             'Leave out --items, which is for lm-eval only.')
         refuse(args, '--items', 'texts')
     if not has_accuracies:
         refuse(args, 'no accuracies', 'chance')
@@ -125,7 +130,10 @@ def _of_models(
 
 
 def _named_paths(paths: list[str]) -> dict[str, Path]:
-    """Return paths by model; a path without NAME= has its own name."""
+    """Return the path of each model of NAME=PATH.
+
+    A path without NAME= is named after its file or folder.
+    """
     names = []
     places = []
     for text in paths:
@@ -143,7 +151,7 @@ def _write_tables(out: Path, features: Optional[FeatureTable],
     """Write the tables, and print what is in them and what is missing."""
     tables = [table for table in (features, accuracies) if table]
     counts = [counted(len(tables[0].models), 'model')]
-    # Those of an earlier import are about other models.
+    # Remove all files of an earlier import, which are about other models.
     earlier = [out / name for name in (*_TABLES, MEASURED)]
     with file_set(out, *earlier):
         if features:

@@ -1,4 +1,4 @@
-"""Options: their types, and those that several verbs have."""
+"""Define types of options, and the options that several verbs share."""
 import argparse
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +14,8 @@ from csv_plugin.io.model_paths import named_path
 from csv_plugin.io.model_tables import ModelTables
 from csv_plugin.io.tables import split_name
 
-#: Default of `--predict`; one that is given is another list.
+#: Default of `--predict`. Compare with `is`: a list that the user gave is
+#: never this object.
 TEST = ['test']
 
 
@@ -28,9 +29,9 @@ def add_option(group: Any,
                **settings: Any) -> None:
     """Add an option or a positional argument to a parser.
 
-    `name` may hold several names. `text` is the help, which states the
-    default; an option is required if its text ends with '(required)'.
-    `settings` are passed to `add_argument`.
+    `name` may be several names, separated by spaces. `text` is the help, which
+    states the default. An option is required if its help ends with
+    '(required)'. `kind` is the type. `settings` are passed to `add_argument`.
     """
     if name.startswith('--') and text.endswith('(required)'):
         settings['required'] = True
@@ -49,7 +50,7 @@ def add_choice(group: Any,
                choices: Iterable[str],
                text: str,
                default: Optional[str] = None) -> None:
-    """Add an option with one of several values."""
+    """Add an option whose value is one of `choices`."""
     group.add_argument(name, choices=[*choices], default=default, help=text)
 
 
@@ -59,7 +60,7 @@ def add_flag(group: Any, name: str, text: str) -> None:
 
 
 def positive(text: str) -> float:
-    """Type of options that are positive numbers."""
+    """Return the number of an option, which must be positive and finite."""
     number = float(text)
     if not 0 < number < math.inf:
         raise ValueError
@@ -67,7 +68,7 @@ def positive(text: str) -> float:
 
 
 def whole_number(text: str, least: int = 0) -> int:
-    """Type of options that are whole numbers, the least allowed or more."""
+    """Return the whole number of an option, which must be `least` or more."""
     if not text.isdecimal() or int(text) < least:
         raise argparse.ArgumentTypeError(
             f'expected a whole number, {least} or more, found {text!r}')
@@ -75,7 +76,7 @@ def whole_number(text: str, least: int = 0) -> int:
 
 
 def named_number(text: str) -> tuple[str, float]:
-    """Type of options such as `--chance NAME=0.25`.
+    """Return name and number of an option such as `--chance NAME=0.25`.
 
     >>> named_number('a=b=0.25')
     ('a=b', 0.25)
@@ -88,7 +89,7 @@ def named_number(text: str) -> tuple[str, float]:
 
 
 def predictor_file(text: str) -> tuple[str, str]:
-    """Type of the option `--predictor [LABEL=]FILE`.
+    """Return label and path of the option `--predictor [LABEL=]FILE`.
 
     >>> predictor_file('salience=p.safetensors')
     ('salience', 'p.safetensors')
@@ -99,51 +100,56 @@ def predictor_file(text: str) -> tuple[str, str]:
     return label or PREDICTED, path
 
 
-#: Tables of models, and options that choose some of them.
+#: Options that name tables, and options that choose models of these tables.
 TABLES = '--losses', '--scores', '--models', '--benchmarks'
 SPLITS = '--fit', '--predict'
-#: Loading of a model, and of runs that are judged.
+#: Options for loading a model, and options for forecasts of runs.
 LOADING = '--tokenizer', '--trust-remote-code'
 FORECASTS = '--predictor', '--history', '--budget', '--known'
 
-#: Arguments of `add_option` after the name, or the text of a flag, for options
-#: that mean the same in several verbs.
+#: Options that mean the same in several verbs: the arguments of `add_option`
+#: after the name, or of a flag its help.
 _SHARED: dict[str, Any] = {
-    '--losses': ('FILE', 'column model, and one of losses per text or item: '
-                 '.csv, .parquet, or .safetensors beside units.txt '
-                 '(required)'),
-    '--scores': ('FILE', 'column model, and one of accuracies per benchmark, '
-                 'fractions; empty where it was not run: .csv or .parquet '
-                 '(required)'),
-    '--models': ('CSV', 'columns model, family and split (required)'),
-    '--benchmarks': ('CSV', 'columns benchmark, chance, n_items and perhaps '
-                     'main (0 for benchmarks that means leave out) '
-                     '(required)'),
+    '--losses': ('FILE', 'table of losses with the column model, and one '
+                 'column of losses per text or item: .csv, .parquet, or '
+                 '.safetensors beside units.txt (required)'),
+    '--scores': ('FILE', 'table of accuracies with the column model, and one '
+                 'column of fractions per benchmark, empty where it was not '
+                 'run: .csv or .parquet (required)'),
+    '--models': ('CSV', 'table of models with the columns model, family and '
+                 'split (required)'),
+    '--benchmarks': ('CSV', 'table of benchmarks with the columns benchmark, '
+                     'chance, n_items and perhaps main, which is 0 for '
+                     'benchmarks to leave out of means (required)'),
     '--fit': ('SPLIT', 'splits to fit to, as the table of models names them '
-              '(default: all but test and those of --predict)', split_name,
-              (), '+'),
+              '(default: all splits but test and the splits of --predict)',
+              split_name, (), '+'),
     '--predict': ('SPLIT', 'splits to predict (default test)', split_name,
                   TEST, '+'),
-    '--leave-family-out': 'predict each model of all these splits from the '
-                          'other families (default: no)',
+    '--leave-family-out': 'predict each model of the splits of --fit and '
+                          '--predict from models of other families (default: '
+                          'no)',
     '--chance': ('NAME=LEVEL', 'accuracies of guessing on --tasks, fractions '
-                 'such as mine=0.25 (default: those of common benchmarks)',
-                 named_number, (), '+'),
-    '--checkpoints': ('CSV', 'columns model, run, step, and perhaps tokens, '
-                      'budget, stage (default: by names of models)'),
-    '--predictor': ('[LABEL=]FILE', 'such as predictor.safetensors; the label '
-                    'names the predictions, by default predicted (required)',
-                    predictor_file),
+                 'such as mine=0.25 (default: known levels of common '
+                 'benchmarks)', named_number, (), '+'),
+    '--checkpoints': ('CSV', 'table of checkpoints with the columns model, '
+                      'run, step, and perhaps tokens, budget, stage (default: '
+                      'run and step are read from the names of models)'),
+    '--predictor': ('[LABEL=]FILE', 'file of a predictor, such as '
+                    'predictor.safetensors; LABEL names its predictions, by '
+                    'default predicted (required)', predictor_file),
     '--history': ('PLACE', 'losses of earlier, finished runs (default: none)',
                   str, (), '+'),
-    '--budget': ('NUMBER', 'end of a run, in steps or, where they are known, '
-                 'in tokens (default: those of the earlier runs)', positive,
-                 math.nan),
-    '--known': ('SCORES', 'column model, and one of known accuracies per '
-                'benchmark, fractions: accuracies of checkpoints change all '
-                'that is said of their runs (default: none)'),
+    '--budget': ('NUMBER', 'length of a whole run, in tokens if the tokens of '
+                 'checkpoints are known, else in steps (default: as long as '
+                 'the earlier runs)', positive, math.nan),
+    '--known': ('SCORES', 'table of known accuracies with the column model, '
+                'and one column of fractions per benchmark; accuracies of '
+                'checkpoints change the forecasts of their runs (default: '
+                'none)'),
     '--tokenizer': ('PATH', 'tokenizer, a folder or a name on the hub; '
-                    'required with servers (default: the model)'),
+                    'required with servers (default: the tokenizer of the '
+                    'model)'),
     '--trust-remote-code': 'run code that comes with the model (default: no)',
     '--out': ('DIR', 'folder for what is written (required)', Path),
     'work_dir': ('WORK_DIR', 'time-stamped folder of the run (required)',
@@ -158,10 +164,10 @@ def add_shared(group: Any,
                *names: str,
                needed: bool = True,
                **settings: Any) -> None:
-    """Add options that several verbs have.
+    """Add options that several verbs share.
 
-    None of them is required if they are not `needed`. `settings` are passed
-    to `add_argument`.
+    With `needed=False`, none of them is required. `settings` are passed to
+    `add_argument`.
     """
     for name in names:
         option = _SHARED[name]
@@ -175,7 +181,7 @@ def add_shared(group: Any,
 
 
 def check_splits(args: argparse.Namespace, remedy: str) -> None:
-    """Refuse splits that are both to fit to and to predict."""
+    """Raise an `InputError` if a split is in both `--fit` and `--predict`."""
     in_both = set(args.fit) & set(args.predict)
     if in_both:
         raise InputError('--fit and --predict', 'different splits',
@@ -184,7 +190,11 @@ def check_splits(args: argparse.Namespace, remedy: str) -> None:
 
 def models_of(args: argparse.Namespace,
               tables: ModelTables) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the models of `--fit` and those of `--predict`."""
+    """Return the models to fit to, and the models to predict.
+
+    With `--leave-family-out`, there may be no models to predict. If the table
+    of models has no splits either, all models are to be fitted to.
+    """
     splits = {row.split for row in tables.info.values()}
     if args.leave_family_out and args.predict is TEST and 'test' not in splits:
         args.predict = []
@@ -195,14 +205,15 @@ def models_of(args: argparse.Namespace,
 
 
 def bar(label: str) -> Progress:
-    """Return a bar that shows the progress of a loop of some seconds."""
+    """Return a function that wraps a loop to show a labelled progress bar."""
     return partial(_items_with_bar, label)
 
 
 def _items_with_bar(label: str, items: Sequence[Any]) -> Iterator[Any]:
     """Yield the items, and show a bar if they take more than two seconds.
 
-    Loading tqdm takes as long as reading a dozen dumps.
+    tqdm is only loaded then, because that takes as long as reading a dozen
+    dumps.
     """
     end_without_bar = monotonic() + 2
     remaining = iter(items)

@@ -3,14 +3,16 @@
     salience predict outputs/losses --predictor predictor.safetensors
     salience predict --losses losses.csv --predictor predictor.safetensors
 
-A place is a dump, a folder of dumps, a work directory of OpenCompass, or a
-pattern of any of them. A single run of OpenCompass shows the accuracies that
-it observed, too. A page loads nothing from elsewhere:
+A PLACE is a dump (a file of token losses), a folder of dumps, a work directory
+of OpenCompass, or a pattern of any of them. For a single run of OpenCompass,
+its observed accuracies are shown, too. --page writes a page for a browser,
+which loads nothing from elsewhere:
 
     salience predict outputs/csv/20260101_120000 --page report.html \\
         --predictor predictor.safetensors --texts texts.jsonl
 
-Several predictors can be compared: the first one is the main one.
+If --predictor is given several times, their predictions are shown side by
+side; the first predictor is the main one.
 """
 import argparse
 import math
@@ -64,18 +66,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'losses: .csv, .parquet, or .safetensors beside units.txt')
     add_option(
         parser, '--known', 'SCORES', 'table of known accuracies of these '
-        'models, '
-        'which help to predict others of the same model and of its family '
-        '(default: none)')
+        'models, which help to predict other accuracies of the same model and '
+        'of models of its family (default: none)')
     add_option(
-        parser, '--models', 'CSV', 'columns model and family (default: '
-        'checkpoints of a run, such as run@1000 and run@2000, are a family)')
+        parser, '--models', 'CSV', 'table of models with the columns model '
+        'and family (default: only checkpoints of the same run, such as '
+        'run@1000 and run@2000, are a family)')
     add_option(
         parser, '--out', 'DIR', 'folder for leaderboard.txt, .md, .csv and '
         '.json, in percent (default: none)', Path)
     add_option(
-        parser, '--page', 'PATH', 'write a page to read in a browser, a file '
-        '.html or a folder for predictions.html (default: none)', Path)
+        parser, '--page', 'PATH', 'file .html to write a page for a browser '
+        'to, or folder for predictions.html (default: none)', Path)
     add_option(
         parser, '--texts', 'JSONL', 'validation set of the predictor, whose '
         'tokens the page shows (default: no tokens)')
@@ -100,7 +102,8 @@ def run(args: argparse.Namespace) -> None:
         predictors[label] = load_predictor(file)
     heat_maps: '_HeatMaps' = []
     if args.page:
-        # Before losses are read, which takes long: texts may be others.
+        # Losses are read later, which takes long: errors, such as wrong
+        # texts, should be found before.
         heat_maps = _heat_maps(args, predictors)
     is_run = len(args.places) == 1 and Path(args.places[0],
                                             'predictions').is_dir()
@@ -113,20 +116,22 @@ def run(args: argparse.Namespace) -> None:
 
 def _heat_maps(args: argparse.Namespace,
                predictors: Mapping[str, Predictor]) -> '_HeatMaps':
-    """Heat maps of the main predictor, for a page."""
-    # matplotlib and jinja2 take longer than a prediction.
+    """Return the heat maps of the main predictor, for a page."""
+    # Loading matplotlib and jinja2 takes longer than a prediction.
     from csv_plugin.extras.page.rendering import heat_sections
     texts = read_texts(args.texts) if args.texts else None
     return heat_sections(predictors[args.predictor[0][0]], texts)
 
 
-#: A leaderboard, what the main predictor predicts from, and families by model.
+#: A leaderboard, the columns of losses that the main predictor predicts from,
+#: and the families of models.
 _Predicted = tuple[Leaderboard, ModelColumns, Mapping[str, str]]
 
 
 def _predict_run(args: argparse.Namespace, predictors: Mapping[str, Predictor],
                  files: Mapping[str, str]) -> _Predicted:
-    """Predict the models of a run, beside the accuracies that it observed."""
+    """Predict the models of a run; show its observed accuracies beside that.
+    """
     for label, predictor in predictors.items():
         predictor.check_tokens(f'predictor {label!r}')
     work_dir, = args.places
@@ -181,7 +186,7 @@ def _predict_places(args: argparse.Namespace, predictors: Mapping[str,
 
 
 def _page_file(path: Path) -> Path:
-    """Return the file of the page, and refuse one that cannot be written."""
+    """Return the path of the page's file, and check that it can be written."""
     if path.suffix != '.html':
         check_folder(path)
         path.mkdir(parents=True, exist_ok=True)
@@ -223,7 +228,7 @@ def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
 
 
 def _shown(args: argparse.Namespace, board: Leaderboard) -> list[str]:
-    """Return the text of the screen: table, what it leaves out, and notes."""
+    """Return what to print: the table, what it leaves out, and the notes."""
     if args.wide:
         return [as_text(board, math.inf)]
     width = terminal_width()
@@ -233,14 +238,14 @@ def _shown(args: argparse.Namespace, board: Leaderboard) -> list[str]:
         where = f'they are in {shown_path(args.out)}/leaderboard.txt and .csv'
     if left_out:
         left_out = wrapped([f'Not shown: {left_out}; {where}.'], width)
-    # The table has no differences.
+    # The table on the screen has no differences, so this note is left out.
     notes = [note for note in board.notes if note != DIFFERENCES]
     return [table, left_out, wrapped(notes, width)]
 
 
 def _families(path: Optional[str],
               models: Collection[str]) -> Optional[dict[str, str]]:
-    """Read the families of all models with losses from a table, if any."""
+    """Return the families of all models from a table, None without a table."""
     if path is None:
         return None
     info = read_models(path)
@@ -249,9 +254,13 @@ def _families(path: Optional[str],
 
 
 def _of_table(predictor: Predictor, path: str) -> ModelColumns:
-    """Read the predictor's columns from a table, which may have more."""
+    """Return the losses of each model in a table, in the predictor's columns.
+
+    The table may have other columns, too.
+    """
     columns = predictor.columns
-    # Tokens are no units.
+    # The columns of a predictor from token losses are in no table; an error
+    # tells this later.
     units = columns.units if columns.scored is None else None
     losses = read_loss_features(path, units=units)
     return {model: losses.select([model]) for model in losses.models}
@@ -259,8 +268,12 @@ def _of_table(predictor: Predictor, path: str) -> ModelColumns:
 
 def _of_dumps(predictors: Mapping[str, Predictor],
               places: list[str]) -> tuple[ColumnsByLabel, list[str]]:
-    """Read the dumps of all models in some places; return notes, too."""
-    # Places that are tables have an error of their own.
+    """Read the dumps of all models in `places`.
+
+    Returns the columns of losses of each predictor, by its label, and notes on
+    losses that were measured in different ways.
+    """
+    # A place that is a table is refused here, with an error that tells so.
     dumps = find_dumps(places)
     for predictor in predictors.values():
         predictor.check_tokens()

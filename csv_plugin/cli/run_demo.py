@@ -1,18 +1,18 @@
-"""Run the demonstration: accuracies of seven small models and predictions.
+"""Run the demonstration: observe and predict accuracies of seven small models.
 
     salience demo
 
-All that it needs comes with the package, and nothing is downloaded. It runs
-OpenCompass, as `opencompass eval_csv.py` does with a copy of the config. Its
-texts, models, token losses and predictors serve other verbs too:
+Everything that it needs comes with the package, and nothing is downloaded. It
+runs OpenCompass, as `opencompass eval_csv.py` does with a copy of the config.
+Its texts, models, token losses and predictors can be used with other verbs:
 
     D=$(salience demo --where)
     salience predict "$D"/collection/d-*@100.safetensors \\
         --predictor "$D/predictor.safetensors"
 
-Copies of its config and of others are to be changed, and run by
-`opencompass eval_csv_real.py`. Parts of configs can also be named where
-OpenCompass is called without one:
+To change its config or another config of the package, copy it, and run the
+copy by a command such as `opencompass eval_csv_real.py`. OpenCompass can also
+be called without a config, with the names of models, datasets and summarizer:
 
     salience demo --copy-configs eval_csv_real --out my_configs
     opencompass --models tidewell_zoo --datasets tidewell_exams \\
@@ -32,10 +32,10 @@ from csv_plugin.cli.options import add_option
 from csv_plugin.core.conventions import InputError
 from csv_plugin.demo import shipped
 
-#: What happens, and how long it takes.
+#: What is printed before the run: what happens, and how long it takes.
 _PLAN = ('OpenCompass runs seven small models on five exams and 250 texts: '
          'about two minutes on two idle cores.')
-#: What `--where` prints: folders of the demonstration and of configs.
+#: Folders that `--where` prints, by its value; without a value, `FILES`.
 FILES = 'files'
 FOLDERS = {FILES: shipped.FOLDER, 'configs': PARTS}
 
@@ -57,12 +57,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const=FILES,
         choices=FOLDERS)
     add_option(
-        instead, '--copy-configs', 'NAME', 'run nothing, and copy configs of '
-        'OpenCompass, by their names without .py, or all (default: run)', str,
-        None, '*')
+        instead, '--copy-configs', 'NAME', 'run nothing, and copy configs for '
+        'OpenCompass, by their names without .py, or all configs if no name '
+        'is given (default: run)', str, None, '*')
     add_option(parser, '--out', 'DIR',
                'folder for copied configs (default: the '
-               'present one)', Path)
+               'current folder)', Path)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -96,15 +96,17 @@ def check_opencompass(*paths: Path) -> None:
     for path in (os.getcwd(), sys.executable, *map(str, paths)):
         if ' ' in path:
             raise InputError(
-                path, 'a path without spaces, from which alone '
-                'OpenCompass can start its tasks', 'a space',
+                path, 'a path without spaces, because OpenCompass cannot '
+                'start its tasks otherwise', 'a space',
                 'Go to another folder, or install the package elsewhere.')
 
 
 def run_opencompass(config: Path, work_dir: Path, *options: str) -> None:
-    """Run OpenCompass to its end, as a process of its own.
+    """Run OpenCompass in a process of its own, and wait for its end.
 
-    Errors are those of `check_opencompass`, or a `SystemExit` if it fails.
+    Raises:
+        ModuleNotFoundError, InputError: As in `check_opencompass`.
+        SystemExit: OpenCompass fails.
     """
     check_opencompass(config, work_dir)
     command = [sys.executable, '-m', 'opencompass.cli.main', str(config)]

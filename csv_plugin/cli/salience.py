@@ -18,10 +18,12 @@ from csv_plugin.core.conventions import InputError
 
 
 class _Verb(NamedTuple):
-    """File in `cli`, help and extra of the package of `salience VERB`.
+    """A verb of the command `salience`.
 
-    With `one_thread`, its many small systems of equations are solved by one
-    thread each: on a busy machine, several would wait for each other.
+    `file` is its module in `csv_plugin.cli`, `words` its help, and `extra` the
+    optional dependencies of the package that it needs. With `one_thread`, its
+    many small systems of equations are solved by one thread each, because on a
+    busy machine several threads would wait for each other.
     """
     file: str
     words: str
@@ -58,9 +60,10 @@ VERBS = {
 
 
 def make_parser(verbs: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the parser of the command, with the options of some verbs.
+    """Return the parser of the command, with the options of these verbs.
 
-    What these verbs need is loaded, so one is quicker than all.
+    The other verbs have only their help. The modules of `verbs` are imported,
+    which takes time.
     """
     parser = Parser(
         prog='salience',
@@ -89,7 +92,7 @@ def make_parser(verbs: Sequence[str]) -> argparse.ArgumentParser:
 def _run(words: Sequence[str]) -> Optional[int]:
     verb = VERBS.get(words[0]) if words else None
     if verb and verb.one_thread:
-        # Before numpy is loaded, which reads it once.
+        # This must be set before numpy is loaded, which reads it only then.
         os.environ.setdefault('OMP_NUM_THREADS', '1')
     try:
         args = make_parser(words[:1]).parse_args(words)
@@ -108,10 +111,11 @@ def _run(words: Sequence[str]) -> Optional[int]:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """Run the command, by default with the words of the process.
+    """Run the command on `argv`, by default `sys.argv[1:]`.
 
-    Returns the exit code: 0 or that of a verdict, 2 after bad input, 130 after
-    Ctrl-C, or 141 if nobody reads what is printed any more.
+    Returns the exit code: 0, or the code of a verdict of `salience compare`; 2
+    after bad input, 130 after Ctrl-C, or 141 if nobody reads the output any
+    more.
     """
     try:
         return exit_code(_run, sys.argv[1:] if argv is None else argv)

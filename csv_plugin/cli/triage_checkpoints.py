@@ -1,6 +1,7 @@
-"""Forecast where pretraining runs will end, and which to stop.
+"""Forecast with which accuracies pretraining runs will end, and which to stop.
 
-Example, two data mixtures of the demonstration after a third of the training:
+For example, judge two data mixtures of the demonstration after a third of
+their training:
 
     D=$(salience demo --where)
     salience triage --out outputs/triage \\
@@ -8,20 +9,21 @@ Example, two data mixtures of the demonstration after a third of the training:
         --dumps "$D/collection/[dh]-l@[123]?.safetensors" \\
         --history "$D/collection/[bc]-*.safetensors"
 
-A place is a dump, a folder of dumps, a work directory of OpenCompass, or a
-pattern of any of them. Checkpoints have names such as run@step, or are
-described in a table (--checkpoints); see docs/triage.md.
+A PLACE is a dump (a file of token losses), a folder of dumps, a work directory
+of OpenCompass, or a pattern of any of them. Checkpoints have names such as
+run@step, or are described in a table (--checkpoints); see docs/triage.md.
 
 With tables of losses (docs/formats.md), a predictor is fitted to the finished
-runs of --fit, and those of --predict are judged:
+runs in the splits of --fit, and the runs in the splits of --predict are
+judged:
 
     salience triage --losses losses.csv --scores scores.csv \\
         --models models.csv --benchmarks benchmarks.csv \\
         --fit train --predict test --out outputs/triage
 
-With --params 7e9 --tokens 4e12, a model of a size that does not exist yet is
-forecast in place of runs: from the models of --fit, or from dumps of --history
-and their sizes in the table of --models.
+With --params 7e9 --tokens 4e12, no runs are judged. Instead, the accuracies of
+a model of this size are forecast, which does not exist yet: from the models of
+--fit, or from the dumps of --history and their sizes in the table --models.
 """
 import argparse
 import shlex
@@ -61,11 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared(parser, *FORECASTS, *TABLES, *SPLITS, needed=False)
     add_shared(parser, '--checkpoints')
     add_option(
-        parser, '--params', 'NUMBER', 'parameters of a model that does not '
-        'exist yet (default: judge runs)', positive)
-    add_option(parser, '--tokens', 'NUMBER',
-               'training tokens of this model (required with --params)',
-               positive)
+        parser, '--params', 'NUMBER', 'number of parameters of a model that '
+        'does not exist yet (default: judge runs)', positive)
+    add_option(
+        parser, '--tokens', 'NUMBER', 'number of training tokens of this '
+        'model (required with --params)', positive)
     add_shared(parser, '--out', '--wide', '--json')
 
 
@@ -76,8 +78,10 @@ def run(args: argparse.Namespace) -> None:
         _need(args, '--params', 'params', 'tokens')
         refuse(args, '--params', 'dumps', 'known')
         if args.predict is not TEST:
-            raise InputError('--params', 'no --predict', 'one',
-                             'Forecast one size, or runs.')
+            raise InputError(
+                '--params', 'no --predict beside it', '--predict',
+                'Leave out --predict to forecast a size, or '
+                '--params and --tokens to judge runs.')
     if args.losses:
         refuse(args, '--losses', 'predictor', 'dumps', 'history')
         _need(args, '--losses', 'scores', 'models', 'benchmarks')
@@ -95,7 +99,10 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _need(args: argparse.Namespace, where: str, *names: str) -> None:
-    """Refuse a call without one of the options."""
+    """Raise an `InputError` unless all these options are given.
+
+    `where` says in the error when they are needed.
+    """
     for name in names:
         if not getattr(args, name):
             raise InputError(where, f'--{" and --".join(names)}',
@@ -111,7 +118,7 @@ def _job(args: argparse.Namespace) -> TriageJob:
 
 
 def _size_of_dumps(args: argparse.Namespace) -> Triage:
-    """Forecast a size by the losses and the sizes of finished runs."""
+    """Forecast a size from the dumps and the sizes of finished runs."""
     job = TriageJob(
         load_predictor(args.predictor[1]), [], args.history, args.checkpoints)
     features = job.history_features()
@@ -125,7 +132,7 @@ def _of_tables(args: argparse.Namespace, is_size: bool) -> Triage:
     """
     if is_size:
         args.predict = []
-    check_splits(args, 'Take it out of one.')
+    check_splits(args, 'Take the split out of one of the options.')
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
     past = tables.models_to_fit(args.fit, args.predict)
@@ -169,10 +176,14 @@ def _fitted(tables: ModelTables, models: Sequence[str],
 def _of_size(args: argparse.Namespace, predictor: Predictor,
              features: FeatureTable, info: Mapping[str, ModelInfo],
              past: Sequence[str]) -> Triage:
-    """Forecast a model by its size, of each family and of a new one."""
+    """Forecast a model of a size, in each family and in a new family.
+
+    `past` are the finished runs.
+    """
     points = read_checkpoints(args.checkpoints) if args.checkpoints else None
     last: Sequence[str] = last_checkpoints(past, points)
-    # Of runs that differ in length, only the ends count.
+    # Other checkpoints of the runs count only if all runs have the same
+    # number of tokens; else only the last checkpoints do.
     if len({info[model].tokens for model in last}) == 1:
         last = past
     models = {model: info[model] for model in last}

@@ -4,10 +4,11 @@
         --texts texts.jsonl --out outputs/live
 
 The folder holds checkpoint-1000, checkpoint-2000 and so on, as trainers of
-Hugging Face save them. Each is scored once, when it is written completely; a
-call that was interrupted goes on when it is made again. With --once, what a
-trainer can start after every save, the call ends when all are scored; its
-exit code is not 0 if there were new ones, and none could be.
+Hugging Face save them. Each checkpoint is scored once, after it is written
+completely. If a call is interrupted, the same call continues its work. With
+--once, which a trainer can start after every save, the call ends when all
+checkpoints are scored; its exit code is not 0 if there were new checkpoints
+and none of them could be scored.
 """
 import argparse
 import glob
@@ -29,20 +30,21 @@ from csv_plugin.triage.watching import watch
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
-        parser, 'folder', 'DIR', 'folder of the checkpoints, after which the '
-        'run is called (required)', Path)
+        parser, 'folder', 'DIR', 'folder of the checkpoints, whose name is '
+        'the name of the run (required)', Path)
     add_option(parser, '--texts', 'JSONL',
                'the validation set, such as texts.jsonl (required)')
     add_shared(parser, '--out', '--wide', *FORECASTS, *LOADING)
     add_flag(
-        parser, '--once', 'score what there is, all of which is complete, '
-        'and end (default: look until Ctrl-C)')
+        parser, '--once', 'score the checkpoints that there are, all of which '
+        'must be complete, and end (default: look for new checkpoints until '
+        'Ctrl-C)')
     add_option(
-        parser, '--tensorboard', 'LOGDIR', 'log predictions and forecasts in '
-        'this folder (default: no log)', Path)
+        parser, '--tensorboard', 'LOGDIR', 'folder for a TensorBoard log of '
+        'predictions and forecasts (default: no log)', Path)
     add_option(
-        parser, '--reference', 'RUN', 'folder of an earlier call, or dumps of '
-        'another run to compare with (default: none)')
+        parser, '--reference', 'RUN', 'another run to compare with: the --out '
+        'folder of an earlier call, or dumps (default: none)')
 
 
 @into_folder
@@ -66,7 +68,7 @@ def run(args: argparse.Namespace) -> None:
                 f'{conclusion(live.comparison)}',
                 end='\n\n')
 
-    # Others, such as checkpoint-best, are those of a step once more.
+    # Folders with other names, such as checkpoint-best, are copies of a step.
     job = CheckpointJob(f'{glob.escape(str(folder))}/checkpoint-*[0-9]', live,
                         say, args.tokenizer, args.trust_remote_code)
     if args.once:
@@ -77,7 +79,7 @@ def run(args: argparse.Namespace) -> None:
             raise InputError(args.folder,
                              'a new checkpoint that can be scored',
                              'none, for the reasons above',
-                             'Check how they are saved.')
+                             'Check how checkpoints are saved.')
     else:
         say(f'watching {args.folder}, Ctrl-C to stop')
         watch(job.update, show, say, interval=60)

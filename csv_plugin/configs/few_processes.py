@@ -1,11 +1,11 @@
-"""Few tasks, because processes start slowly.
+"""Split a run of OpenCompass into few tasks, because processes start slowly.
 
-Each model has one process, for its benchmarks and its texts, and all models
-are evaluated in one. OpenCompass by itself evaluates every dataset of every
-model in a process of its own, 57 for each model on mmlu. An error on one
-dataset does not end the others.
+Each model runs in one process, on all its benchmarks and texts. One further
+process computes all accuracies. OpenCompass by default starts a process for
+the accuracy of every model on every dataset, which for mmlu are 57 processes
+per model. An error on one dataset does not stop the rest of its task.
 
-Two tasks run at a time; for more, as with several GPUs, add to a config:
+Two tasks run at a time. To run more, as with several GPUs, add to a config:
 
     infer['runner']['max_num_workers'] = 8
     eval['n_tasks'] = 8

@@ -1,8 +1,9 @@
-"""Tasks of `few_processes` as jobs of Slurm, up to 32 at a time.
+"""Run the tasks of `few_processes` as jobs of Slurm, up to 32 at a time.
 
-In place of `few_processes` in a config; `opencompass CONFIG -p PARTITION`
-names the partition. Every task is an `srun` that asks for the GPUs of its
-model. More options of `srun`, such as a time limit, are strings in a list:
+Import this in place of `few_processes` in a config. The command `opencompass
+CONFIG -p PARTITION` names the partition. Every task is a call of `srun` that
+asks for the GPUs of its model. To give `srun` more options, such as a time
+limit, add to the config a list of strings:
 
     infer['runner']['extra_command'] = ['--time=04:00:00']
 """

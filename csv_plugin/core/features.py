@@ -79,7 +79,7 @@ class Columns:
         if kind != expected:
             raise InputError(
                 where, f'{expected}, like the losses of {of}', kind,
-                'Give losses of this kind, or fit another predictor.')
+                f'Give {expected}, or a predictor that was fitted to {kind}.')
         for theirs, ours in zip_longest(self.units, trained.units):
             if theirs != ours:
                 raise InputError(

@@ -1,6 +1,6 @@
 """A demonstration that needs no download: exams and models of a small world.
 
-`shipped` says where its files lie, `exams` are the datasets on which
-OpenCompass evaluates its models. The texts, exams, models and predictors are
-made by `tools/demo_maker` in a clone.
+`shipped` has the paths of its files. `exams` has the datasets on which
+OpenCompass evaluates its models. In a clone of the repository,
+`tools/demo_maker` makes the texts, exams, models and predictors.
 """

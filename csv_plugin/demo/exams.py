@@ -1,4 +1,4 @@
-"""The exams of Tidewell as OpenCompass datasets."""
+"""The exams on Tidewell, an invented world, as OpenCompass datasets."""
 import re
 
 from datasets import Dataset
@@ -12,13 +12,14 @@ _FINAL = re.compile(r'[Aa]nswer(?: is|:) ([^.\n]+)\.')
 
 @LOAD_DATASET.register_module()
 class TidewellExam(BaseDataset):
-    """Questions of one kind, with a column for each option, if any."""
+    """Questions of one exam, with a column for each option, if any."""
 
     @staticmethod
     def load(kind: str) -> Dataset:
-        """Read `question`, `label` and perhaps the options `A` to `D`.
+        """Read the columns `question`, `label` and perhaps `A` to `D`.
 
-        `kind` is the name of a file of `demo.shipped.EXAMS`.
+        `kind` is the name, without suffix, of a file in
+        `csv_plugin.demo.shipped.EXAMS`.
         """
         return Dataset.from_json(str(EXAMS / f'{kind}.jsonl'))
 
@@ -27,7 +28,7 @@ class TidewellExam(BaseDataset):
 def tidewell_final_answer(text: str) -> str:
     """Return the final answer of a worked solution, or '' if it has none.
 
-    Further questions and answers that a model adds do not count.
+    Further questions that a model generates after its solution are ignored.
 
     >>> tidewell_final_answer(' 2 + 3 = 5. The answer is 5.\\nQuestion: ...')
     '5'

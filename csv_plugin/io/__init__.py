@@ -1,4 +1,4 @@
-"""Files: everything that the method reads and writes, without pickle.
+"""Read and write all files of the method, without pickle.
 
-Nothing in here imports torch, transformers or opencompass.
+Nothing in this package imports torch, transformers or opencompass.
 """

@@ -1,18 +1,15 @@
-"""Read runs, steps and tokens from names of checkpoints.
-
-A name that fits no known pattern is kept as a whole.
-"""
+"""Read the step, tokens and stage of training from names of checkpoints."""
 import math
 import re
 from typing import NamedTuple, Optional
 
-#: A number behind words, such as `global_step1000`, `tokens16B` or
-#: `iter_0001000`; none has more digits.
+#: Pattern of one part of a name: words and a number of at most 18 digits, such
+#: as `global_step1000`, `tokens16B` or `iter_0001000`.
 _PART = re.compile(
     r'(?P<words>[a-z][a-z_-]*)?=?(?P<number>[0-9]{1,18})'
     r'(?P<scale>(\.[0-9]{1,18})?[kmbt]?)(?:[_-](?!\Z)|\Z)',
     re.ASCII | re.IGNORECASE)
-#: What a number after each word states: steps, tokens or a stage.
+#: What a number states that follows these words.
 _COUNTED = {
     '': 'step',
     'step': 'step',
@@ -35,10 +32,11 @@ _SCALES = {'': 1, 'k': 10**3, 'm': 10**6, 'b': 10**9, 't': 10**12}
 class Revision(NamedTuple):
     """Step, tokens and stage that the name of a checkpoint states.
 
-    `tokens` are NaN where it states none. Stages, such as pretraining and
-    annealing, follow each other, and the name does not tell whether steps and
-    tokens of a later one are counted from its beginning. `ingredient` numbers
-    the runs of a stage that is run several times; 0 without one.
+    `tokens` is NaN if the name states no tokens. Stages, such as pretraining
+    (1) and annealing (2), follow each other. The name does not tell whether
+    the steps and tokens of a later stage are counted from the beginning of
+    this stage. If a stage is run several times, `ingredient` is the number of
+    the run; it is 0 if the name states none.
     """
     step: int
     tokens: float = math.nan
@@ -47,17 +45,17 @@ class Revision(NamedTuple):
 
     @property
     def is_of_training(self) -> bool:
-        """True if the step is one since the beginning of the training."""
+        """True if steps count from the beginning of the whole training."""
         return self.stage == 1 and not self.ingredient
 
     @property
     def is_step_alone(self) -> bool:
-        """True if it states no more than a step."""
+        """True if the name states a step and nothing else."""
         return self.is_of_training and math.isnan(self.tokens)
 
 
 def read_revision(name: str) -> Optional[Revision]:
-    """Read the name of a revision or a folder; None if it is unclear.
+    """Read the name of a revision or folder; None if it states no clear step.
 
     >>> read_revision('checkpoint-500')
     Revision(step=500, tokens=nan, stage=1, ingredient=0)
@@ -74,7 +72,7 @@ def read_revision(name: str) -> Optional[Revision]:
             return None
         words = re.sub('[_-]+', '-', part['words'] or '').strip('-').lower()
         counted = _COUNTED.get(words, '')
-        # A number alone is a step; beside others it may be anything.
+        # Without words, a number is a step if it is the whole name.
         if counted in ('', *stated) or not (words or part[0] == name):
             return None
         if part['scale'] and counted != 'tokens':
@@ -86,7 +84,8 @@ def read_revision(name: str) -> Optional[Revision]:
     revision = Revision(
         int(stated['step']), _tokens(stated.get('tokens', 'nan')),
         int(stated.get('stage', 1)), int(stated.get('ingredient', 0)))
-    # A step has one token at least: these lack their unit, or are rounded.
+    # A step has at least one token. If there seem to be fewer tokens, their
+    # unit is unknown or their number was rounded.
     return None if revision.tokens < revision.step else revision
 
 

@@ -1,4 +1,8 @@
-"""Collections: dumps, accuracies and texts that a predictor is trained on."""
+"""Read, write and check the data that a predictor is trained on.
+
+A collection has the token losses and the accuracies of many models, and the
+texts of the losses.
+"""
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -30,8 +34,9 @@ from csv_plugin.io.tables import (BenchmarkInfo, ModelInfo, check_names_in,
                                   read_models, write_csv)
 from csv_plugin.io.text_sets import TEXTS, read_texts, write_texts
 
-#: Table of the models of a collection.
+#: Name of the table of models in the folder of a collection.
 MODELS = 'models.csv'
+#: What errors about the accuracies of OpenCompass runs begin with.
 _RUNS = 'runs'
 #: Accuracies by model and benchmark.
 _Scores = Mapping[str, Mapping[str, Optional[float]]]
@@ -41,8 +46,8 @@ _Scores = Mapping[str, Mapping[str, Optional[float]]]
 class Collection:
     """Losses and accuracies of M models on one validation set.
 
-    Both are of the same models in the same order; `info` has family, split and
-    size by model.
+    `losses` and `accuracies` have the same models in the same order. `info`
+    has the family, split and size of each model.
     """
     losses: ModelLosses
     accuracies: AccuracyTable
@@ -53,7 +58,7 @@ class Collection:
 
     @property
     def texts(self) -> TextSet:
-        """The validation set."""
+        """Validation set on which the losses were measured."""
         return self.losses.texts
 
     @property
@@ -62,9 +67,13 @@ class Collection:
         return {model: info.family for model, info in self.info.items()}
 
     def coverage(self, fitted: Sequence[str]) -> list[str]:
-        """Return lines for the screen: one on losses, one per benchmark.
+        """Return lines that tell how complete the losses and accuracies are.
 
-        An `InputError` if a benchmark has no accuracy of a model to fit to.
+        The first line is on the losses, each further line on a benchmark.
+        `fitted` are the models to fit a predictor to.
+
+        Raises:
+            InputError: No model in `fitted` has an accuracy on some benchmark.
         """
         models = self.accuracies.models
         lines = [
@@ -78,16 +87,21 @@ class Collection:
             n_fitted = len({*fitted}.difference(missing))
             if not n_fitted:
                 raise InputError(
-                    f'accuracies on {name!r}', 'that of a model to fit to',
-                    f'those of {n_run} models, none to fit to',
-                    'Run the benchmark on them, or leave it out.')
+                    f'accuracies on {name!r}',
+                    'the accuracy of a model to fit to',
+                    f'accuracies of {n_run} models, none of them to fit to',
+                    'Run the benchmark on models to fit to, or leave the '
+                    'benchmark out.')
             rest = f'; none of {", ".join(missing)}' if missing else ''
             lines.append(f'{name}: accuracies of {n_run} of {len(models)} '
                          f'models, {n_fitted} of them to fit to{rest}')
         return list(map(one_line, lines))
 
     def write(self, folder: FilePath) -> None:
-        """Write what `read_collection` reads into a folder, which is made."""
+        """Write the files that `read_collection` reads into a folder.
+
+        The folder is made if it does not exist.
+        """
         check_file_names('model', self.info, 'Rename the model.')
         root = Path(folder)
         with file_set(root):
@@ -104,16 +118,17 @@ class Collection:
 
 
 def read_collection(folder: FilePath, progress: Progress = iter) -> Collection:
-    """Read a folder with a dump `<model>.safetensors` of every model.
+    """Read a collection from a folder with a dump of every model.
 
-    Beside the dumps lie `texts.jsonl`, `models.csv`, `scores.csv` and
-    `benchmarks.csv`; docs/formats.md describes them. Models without a row in
-    `scores.csv` were run on no benchmark. `progress` wraps the dumps.
+    A dump is `<model>.safetensors`. The folder also has `texts.jsonl`,
+    `models.csv`, `scores.csv` and `benchmarks.csv`, which docs/formats.md
+    describes. A model without a row in `scores.csv` was run on no benchmark.
+    `progress` wraps the loop over dumps.
 
     Raises:
-        InputError: A file is missing or cannot be used, or a model of
-            `scores.csv` is not in `models.csv`, or no file can be named after
-            a model.
+        InputError: A file is missing or cannot be used, a model of
+            `scores.csv` is not in `models.csv`, or the name of a model cannot
+            be the name of a file.
     """
     root = Path(folder)
     texts = read_texts(root / TEXTS)
@@ -137,13 +152,28 @@ def collect(texts: TextSet,
             progress: Progress = iter) -> Collection:
     """Return a collection from OpenCompass runs, or from dumps and a table.
 
-    Runs are time-stamped folders, the newest last. If several contain a dump
-    of a model or an accuracy, the last counts; for accuracies, runs without a
-    summary are skipped. Dumps, as in `find_dumps`, are used if there are no
-    runs. A warning names other models that have a dump. `scores` is a table as
-    in `read_accuracy_columns`, or 'paper' for Tables 3 and 4 of the paper;
-    None to read those of the runs, without benchmarks whose metric is no
-    accuracy, of which a warning tells. `progress` wraps the models.
+    The result has the models of `info` and the benchmarks of `benchmarks`. A
+    warning names models that are left out although they have a dump, and
+    benchmarks that are left out because their metric is no accuracy.
+
+    Args:
+        texts (TextSet): Validation set on which the losses were measured.
+        info (Mapping[str, ModelInfo]): Family, split and size by model.
+        benchmarks (Mapping[str, BenchmarkInfo]): Chance level and number of
+            items by benchmark.
+        runs (Sequence[FilePath]): Time-stamped folders, the newest last. If
+            several have the same dump or accuracy, the last one counts. Runs
+            without a summary are skipped for accuracies, unless none has one.
+        dumps (Sequence[FilePath]): Paths as in `find_dumps`, used only if
+            there are no runs.
+        scores (Optional[FilePath]): Table as in `read_accuracy_columns`, or
+            'paper' for Tables 3 and 4 of the paper. None reads the accuracies
+            of the runs.
+        progress (Progress): Wraps the loop over models.
+
+    Raises:
+        InputError: A file cannot be used, a model has no dump on `texts`, or
+            no model has an accuracy on some benchmark.
     """
     if scores:
         found = _scores_of(scores)
@@ -190,7 +220,11 @@ def collect(texts: TextSet,
 def _read_losses(texts: TextSet, models: Sequence[str],
                  runs: Sequence[FilePath], dumps: Sequence[FilePath],
                  progress: Progress) -> dict[str, TokenLossDump]:
-    """Read the dump of every model; one error names all models without."""
+    """Return the dump of every model, by its name.
+
+    Raises:
+        InputError: Models have no dump that can be used; it names all of them.
+    """
     files = {} if runs else find_dumps(dumps)
     rest = [name for name in files if name not in models]
     if rest:
@@ -224,9 +258,9 @@ def _read_losses(texts: TextSet, models: Sequence[str],
 
 def _first_dump(model: str, places: Sequence[DumpPlace],
                 fingerprint: str) -> TokenLossDump:
-    """Read the dump from the first of the places that contains one.
+    """Read a model's dump from the first place with a dump that can be used.
 
-    A warning if an earlier place has one that cannot be used.
+    A warning tells why dumps in earlier places could not be used.
     """
     reasons = []
     failed = []
@@ -240,8 +274,9 @@ def _first_dump(model: str, places: Sequence[DumpPlace],
         else:
             if failed:
                 warnings.warn(
-                    f'losses of {model!r} are those of {place.path}, as those '
-                    f'of a later run cannot be used ({"; ".join(failed)})',
+                    f'losses of {model!r} are read from {place.path}, because '
+                    'the losses in a later run cannot be used '
+                    f'({"; ".join(failed)})',
                     stacklevel=4)
             return dump
     raise InputError(f'losses of {model!r}', 'a dump', '; '.join(reasons)
@@ -249,7 +284,7 @@ def _first_dump(model: str, places: Sequence[DumpPlace],
 
 
 def _scores_of(path: FilePath) -> _Scores:
-    """Return the accuracies in a table, or those of the paper."""
+    """Return the accuracies in a table, or in the paper for 'paper'."""
     if path == PAPER:
         return paper_accuracies().to_dict()
     table = read_accuracy_columns(path)
@@ -262,11 +297,12 @@ def _scores_of(path: FilePath) -> _Scores:
 def _scores_of_runs(
         runs: Sequence[FilePath],
         benchmarks: Sequence[str]) -> tuple[_Scores, dict[str, str]]:
-    """Return the last accuracies of all models of the runs, and other metrics.
+    """Return accuracies by model and benchmark, and metrics by benchmark.
 
-    The latter are those of benchmarks that have no accuracy in any run.
+    If several runs have an accuracy, the last run counts. The metrics are of
+    benchmarks that have other metrics than accuracies in all runs.
     """
-    # A run of other models may have been given up before its summary.
+    # A run without a summary was given up; the other runs are still used.
     finished = []
     for run in runs:
         if newest_summary(run, SUMMARY):
@@ -286,7 +322,10 @@ def _scores_of_runs(
 
 def _without(benchmarks: Mapping[str, BenchmarkInfo],
              others: Mapping[str, str]) -> dict[str, BenchmarkInfo]:
-    """Return benchmarks with accuracies; warn of those with other metrics."""
+    """Return the benchmarks that are not in `others`, and warn of the rest.
+
+    `others` has the metrics of benchmarks whose metrics are no accuracies.
+    """
     remedy = ('Leave the benchmark out, or give accuracies as a table of your '
               'own, --scores.')
     for name, metrics in others.items():
@@ -304,9 +343,11 @@ def _without(benchmarks: Mapping[str, BenchmarkInfo],
 
 
 def _check_percent(accuracies: AccuracyTable) -> None:
-    """Refuse accuracies of several models that seem to be fractions.
+    """Refuse a benchmark whose results in percent seem to be fractions.
 
-    All are below half of the chance level, but not 100 times their median.
+    The accuracies, already divided by 100, are those of two or more models.
+    All are at most 0.01 and below half of the chance level, while 100 times
+    their median is at least half of the chance level.
     """
     for name, chance, values in zip(accuracies.benchmarks, accuracies.chance,
                                     accuracies.values.T):

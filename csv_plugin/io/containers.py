@@ -1,8 +1,9 @@
-"""Containers: safetensors files with JSON about their arrays and a digest.
+"""Containers: safetensors files with a JSON header and a digest of the bytes.
 
-The metadata are one text, under the name of the kind of container: JSON with
-`format_version`, `digest` and whatever the kind needs. The digest is the
-SHA-256 of the file with 64 zeros in its place.
+The safetensors metadata have a single key, the kind of the container, such as
+'csv_plugin.dump'. Its value is the header: a JSON object with
+`format_version`, `digest` and the fields of this kind. The digest is the
+SHA-256 of the file in which the digest itself is replaced by 64 zeros.
 """
 import hashlib
 import json
@@ -19,23 +20,22 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath, atomic_path, read_bytes
 from csv_plugin.io.json_files import check_fields, parse_json
 
-#: Version of the files with a digest; another one means that this code would
-#: misread them.
+#: Version of the format; files of another version are refused.
 FORMAT_VERSION = 1
 _LABEL = 'csv_plugin sha256:'
-#: Stands for the digest while a file is composed.
+#: What is in place of the digest while the digest is computed.
 PLACEHOLDER = f'{_LABEL}{"0" * 64}'
 
 
 def write_container(path: FilePath, kind: str, header: Mapping[str, Any],
                     arrays: Mapping[str, NDArray]) -> None:
-    """Write a file of a kind such as 'csv_plugin.dump'."""
+    """Write a container of a kind such as 'csv_plugin.dump'."""
     start = {'format_version': FORMAT_VERSION, 'digest': PLACEHOLDER}
     text = json.dumps({**start, **header}, ensure_ascii=False)
-    # safetensors writes arrays with strides wrongly, and raises no error.
+    # safetensors writes arrays that are not contiguous wrongly, without error.
     contiguous = {key: np.ascontiguousarray(arrays[key]) for key in arrays}
     with atomic_path(path) as temporary:
-        # save_file would make a file that only its owner may read.
+        # A file by safetensors' `save_file` could be read by its owner only.
         data = save(contiguous, metadata={kind: text})
         temporary.write_bytes(
             data.replace(PLACEHOLDER.encode(),
@@ -44,13 +44,13 @@ def write_container(path: FilePath, kind: str, header: Mapping[str, Any],
 
 def read_container(path: FilePath, kind: str,
                    remedy: str) -> tuple[dict[str, Any], dict[str, NDArray]]:
-    """Return the header and the arrays of a container of a kind."""
+    """Return the header and the arrays of a container of this kind."""
     data = read_bytes(path)
     try:
         arrays = load(data)
         length = int.from_bytes(data[:8], 'little')
         metadata = json.loads(data[8:8 + length]).get('__metadata__') or {}
-    # KeyError: an array of a type that numpy does not have.
+    # KeyError: an array has a type that numpy does not have.
     except (SafetensorError, KeyError, ValueError) as error:
         raise InputError(path, 'a readable safetensors file', f'{error}',
                          remedy) from error
@@ -80,7 +80,11 @@ def _digest(data: bytes) -> str:
 
 @contextmanager
 def errors_name(where: FilePath, expected: str, remedy: str) -> Iterator[None]:
-    """Name the file, or the part of it, in errors about its values."""
+    """Raise each `InputError` of the body again with the file in its text.
+
+    The new error says that `where` was expected to have `expected`, and
+    contains the original error.
+    """
     try:
         yield
     except InputError as error:

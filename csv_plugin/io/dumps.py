@@ -1,6 +1,6 @@
-"""Token-loss dumps: the losses of one model, text by text.
+"""Token-loss dumps: files with one model's loss on every token of some texts.
 
-docs/appendix/binary_files.md describes the file. NaN stands for a token that
+docs/appendix/binary_files.md describes the format. NaN stands for a token that
 the model did not score.
 """
 import zlib
@@ -26,9 +26,9 @@ from csv_plugin.io.model_paths import paths_by_model
 
 KIND = 'csv_plugin.dump'
 
-#: Columns with a number for each token.
+#: Names of the columns that have a number for each token.
 _SPANS, _LOSSES = ('starts', 'ends'), 'losses'
-#: Types of the fields of `DumpInfo` in JSON; others are texts.
+#: Types of fields of `DumpInfo` in JSON; all other fields are texts.
 _TYPES = {
     'context': 'a count',
     'stride': 'a count',
@@ -38,10 +38,10 @@ _REMEDY = 'Fetch an intact copy, or score the texts again.'
 
 
 def write_dump(path: FilePath, dump: TokenLossDump) -> None:
-    """Write a dump; the file appears whole or not at all.
+    """Write a dump; the file appears completely or not at all.
 
-    Losses are rounded to float32; texts keep their order. Equal dumps make
-    equal files, with one version of zlib.
+    Losses are rounded to float32, and texts keep their order. Equal dumps give
+    equal files if they are written with the same version of zlib.
 
     Raises:
         InputError: The folder does not exist, or a number does not fit into 32
@@ -68,10 +68,10 @@ def write_dump(path: FilePath, dump: TokenLossDump) -> None:
 
 
 def read_dump(path: FilePath) -> TokenLossDump:
-    """Read what `write_dump` wrote: the losses of one model on some texts.
+    """Read a dump that `write_dump` wrote.
 
-    They are float64 with the float32 values of the file, NaN on tokens that
-    the model did not score.
+    Losses are returned as float64, although the file stores float32. They are
+    NaN on tokens that the model did not score.
     """
     header, arrays = read_container(path, KIND, _REMEDY)
     info = _info(path, header)
@@ -95,7 +95,8 @@ def read_dump(path: FilePath) -> TokenLossDump:
     with errors_name(path, 'token losses', _REMEDY):
         spans = TextSpans(starts, ends, n_tokens, n_bytes)
         digits = tuple(row.tobytes().hex() for row in hashes)
-        # Most models share their texts, and models of a series their tokens.
+        # Dumps of different models often have equal texts, and in a series
+        # also equal tokens, which are then held in memory only once.
         texts = TextLosses(
             _shared(tuple(names)), _shared(digits), n_chars, _shared(spans),
             losses)
@@ -104,7 +105,7 @@ def read_dump(path: FilePath) -> TokenLossDump:
 
 @lru_cache(maxsize=16)
 def _shared(value: Any) -> Any:
-    """Return one object for equal values."""
+    """Return the same object for equal values, to save memory."""
     return value
 
 
@@ -113,13 +114,13 @@ def read_dumps(paths: Mapping[str, FilePath] | Iterable[FilePath],
                progress: Progress = iter) -> ModelLosses:
     """Read the dumps of many models on one validation set, losses in nats.
 
-    Paths are those of files by the name to call the model, or of files that
-    are named after their models. Every dump contains all texts. `progress`
-    wraps the models.
+    `paths` maps the name of each model to its file, or is a list of files that
+    are named after their models. Every dump must contain all `texts`.
+    `progress` wraps the loop over models.
 
     Raises:
-        InputError: Two files have one name, a dump cannot be read, or its
-            texts are not these.
+        InputError: Two files are named after the same model, a dump cannot be
+            read, or the texts of a dump differ from `texts`.
     """
     files = paths_by_model(paths)
     dumps = {}
@@ -130,11 +131,12 @@ def read_dumps(paths: Mapping[str, FilePath] | Iterable[FilePath],
 
 def merge_dumps(dumps: Iterable[TokenLossDump],
                 expected: Optional[TextSet] = None) -> TokenLossDump:
-    """Join the shards, one or more, in which one model was scored.
+    """Join one or more dumps of one model, each of a part of the texts.
 
-    Their order does not matter. A text may occur in several, if its losses
-    there are equal. With an `expected` validation set, all of its texts must
-    be there; the result has its order, else it is sorted by text id.
+    The order of the dumps does not matter. A text may occur in several dumps
+    if its losses in them are equal. With an `expected` validation set, all of
+    its texts must occur, and the result has the texts in its order. Without
+    one, texts are sorted by text id.
     """
     shards = list(dumps)
     info = shards[0].info
@@ -164,21 +166,27 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
 
 
 def _shared_info(first: DumpInfo, info: DumpInfo) -> DumpInfo:
-    """Return how both were made; folders may differ, all else may not."""
+    """Return what two shards record of the scoring, which must be the same.
+
+    If only their folders differ, the folder in the result is empty.
+    """
     if first.folder != info.folder:
         first = replace(first, folder='')
         info = replace(info, folder='')
     for name, value in vars(first).items():
         if getattr(info, name) != value:
             raise InputError(f'shards of the dump of {first.model!r}',
-                             f'the same {name} in all',
+                             f'the same {name} in all shards',
                              f'{value!r} and {getattr(info, name)!r}',
                              'Merge only shards that one run wrote.')
     return first
 
 
 def _same(texts: TextLosses, first: int, other: int) -> bool:
-    """Return whether two texts are equal in all fields; NaN equals NaN."""
+    """Return whether two entries have the same text, tokens and losses.
+
+    NaN counts as equal to NaN.
+    """
     one = texts[first]
     two = texts[other]
     if one.sha256 != two.sha256 or one.n_chars != two.n_chars:
@@ -189,7 +197,7 @@ def _same(texts: TextLosses, first: int, other: int) -> bool:
 
 
 def _info(where: FilePath, header: Mapping[str, Any]) -> DumpInfo:
-    """Read how losses were made, and check the types of all fields."""
+    """Read from a header how the losses were measured, and check the types."""
     types = {}
     for field in fields(DumpInfo):
         types[field.name] = _TYPES.get(field.name, 'a text')
@@ -198,7 +206,7 @@ def _info(where: FilePath, header: Mapping[str, Any]) -> DumpInfo:
 
 
 def _packed(name: str, values: NDArray) -> NDArray[np.uint8]:
-    """Compress a column, whose numbers must fit into 32 bits."""
+    """Compress the numbers of a column, which must fit into 32 bits."""
     limit = float(np.iinfo('i4').max)
     if name == _LOSSES:
         limit = float(np.finfo('f4').max)
@@ -211,7 +219,7 @@ def _packed(name: str, values: NDArray) -> NDArray[np.uint8]:
         # Differences are small, so they compress better.
         values = np.diff(values, prepend=0)
     if name == _LOSSES:
-        # NaN has many bit patterns, which all mean the same.
+        # NaN has many bit patterns; one of them is written for all.
         values = np.where(np.isnan(values), np.nan, values)
     # All first bytes of the numbers, then all second bytes, and so on.
     by_number = values.astype(_dtype(name)).view(np.uint8).reshape(-1, 4)
@@ -221,19 +229,20 @@ def _packed(name: str, values: NDArray) -> NDArray[np.uint8]:
 
 def _unpacked(where: FilePath, arrays: Mapping[str, NDArray], name: str,
               count: int) -> NDArray:
-    """Decompress a column of `_packed` that has so many numbers."""
+    """Decompress a column that `_packed` made of `count` numbers."""
     packed = _bytes_of(where, arrays, name).tobytes()
     inflater = zlib.decompressobj()
     size = 4 * count
     try:
-        # A little file may stand for gigabytes: no more is unpacked.
+        # A small file may decompress to gigabytes, so at most one byte more
+        # than expected is decompressed.
         data = inflater.decompress(packed, size + 1)
     except (zlib.error, OverflowError) as error:
         raise InputError(f'{where}, {name!r}', 'a compressed column',
                          f'the error {str(error)!r}', _REMEDY) from error
     if len(data) != size or not inflater.eof:
-        raise InputError(f'{where}, {name!r}', f'{count} numbers', 'others',
-                         _REMEDY)
+        raise InputError(f'{where}, {name!r}', f'{count} numbers',
+                         'another count', _REMEDY)
     by_byte = np.frombuffer(data, np.uint8).reshape(4, count)
     by_number = np.ascontiguousarray(by_byte.T)
     values = by_number.view(_dtype(name))[:, 0]
@@ -248,7 +257,7 @@ def _dtype(name: str) -> str:
 
 def _bytes_of(where: FilePath, arrays: Mapping[str, NDArray],
               name: str) -> NDArray:
-    """Return an array of bytes, and refuse a file without it."""
+    """Return an array of bytes of a file, or raise `InputError` without it."""
     array = arrays.get(name)
     if array is None or array.dtype != np.uint8:
         found = 'none' if array is None else f'{array.dtype}'

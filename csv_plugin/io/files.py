@@ -1,4 +1,5 @@
-"""Reading files with clear errors, and writing them whole or not at all."""
+"""Read files with clear errors, and write each file completely or not at all.
+"""
 import errno
 import fcntl
 import gzip
@@ -16,23 +17,26 @@ from typing import Any, BinaryIO, Optional
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import is_file_name
 
-#: Whatever Python opens as the path of a file or folder.
+#: Type of the path of a file or folder, as `open` takes it.
 FilePath = str | os.PathLike[str]
-#: What errors call a path where there is nothing.
+#: What errors say was found at a path where nothing exists.
 NOT_THERE = 'no such file or folder'
-#: Names of files and folders that are still being written.
+#: Pattern of the names of files and folders that are still being written.
 _TEMPORARY = re.compile(r'[.]tmp_[0-9a-f]{16}([.].{0,11})?')
-#: Larger files cannot be read: they and what is made of them fill the memory.
+#: Largest file, in bytes, that is read: half of the physical memory, so that
+#: what is made of its content still fits.
 _MOST_BYTES = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 2
-#: Beginning of the names of folders with all files of a set.
+#: Prefix of hidden folders with the complete files of a `file_set`, which
+#: have not all been moved to their final paths yet.
 _WHOLE = '.set_'
-#: Folder of the files of a set, and where they are written before.
+#: While a `file_set` is written: the folder of its final paths, and the hidden
+#: folder in which its files are written first.
 _STAGE: ContextVar[Optional[tuple[Path, Path]]] = ContextVar(
     'folder of a set, and of its files before', default=None)
 
 
 def check_target(path: FilePath) -> None:
-    """Check before a long computation that its result can be written."""
+    """Check that a file can be written, before a long computation of it."""
     target = Path(path)
     with _plain_errors(target):
         if not target.parent.is_dir():
@@ -54,21 +58,21 @@ def check_target(path: FilePath) -> None:
 def atomic_path(path: FilePath) -> Iterator[Path]:
     """Yield a temporary path, and rename the file written there to `path`.
 
-    The temporary file lies in the same folder, or waits for the others of a
-    `file_set`, and is flushed to the disk before it is renamed. If the body of
-    the `with` statement fails, it is removed and an earlier file at `path`
-    stays as it was. Temporary files in the folder that killed processes left
-    are removed.
+    The temporary file lies in the folder of `path`, and is flushed to the disk
+    before it is renamed. Within a `file_set`, it is renamed when all files of
+    the set are written. If the body of the `with` statement fails, the
+    temporary file is removed, and an earlier file at `path` stays as it was.
+    Temporary files that killed processes left in the folder are removed.
     """
     target = Path(path)
     stage = _STAGE.get()
-    # A set makes folders in the end.
+    # Folders that a set still lacks are made when it is complete.
     if not stage or target.exists():
         check_target(target)
     if stage:
         temporary = _staged(target, *stage)
     else:
-        # Only a name: a file of tempfile could be read by its owner alone.
+        # Not made by tempfile, whose files only their owner may read.
         name = f'.tmp_{token_hex(8)}{target.suffix[:12]}'
         temporary = target.with_name(name)
     try:
@@ -87,13 +91,16 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
 
 @contextmanager
 def file_set(folder: FilePath, *earlier: Path) -> Iterator[None]:
-    """Let files below a folder, which is made, appear together.
+    """Make all files that the `with` statement writes appear together.
 
-    The `with` statement writes them into a hidden folder there. If it fails,
-    there are none; else that folder is renamed, and they are moved to their
-    places. The next `sole_writer` moves those that a killed process left; sets
-    that one had not finished are removed. `earlier` files, which this set may
-    not replace, are removed. A set inside of a set is a part of it.
+    The files lie below `folder`, which is made if it does not exist. They are
+    written into a hidden folder in it. If the `with` statement fails, none of
+    them appears; else the hidden folder is renamed, and its files are moved to
+    their final paths. If a process is killed during the moves, the next
+    `sole_writer` of the folder moves the rest; if it is killed earlier, its
+    hidden folder is removed later. `earlier` are files to remove with the
+    move, unless the set writes files at the same paths. A set inside of
+    another set is written together with it.
     """
     outer = _STAGE.get()
     if outer:
@@ -122,9 +129,10 @@ def file_set(folder: FilePath, *earlier: Path) -> Iterator[None]:
 
 @contextmanager
 def _held(path: Path, is_folder: bool = False) -> Iterator[None]:
-    """Make a temporary file or folder and lock it; remove those left over.
+    """Make a temporary file or folder, and lock it until the end.
 
-    The lock says that a call is alive that writes there.
+    The lock tells other processes that this one is alive and writes there.
+    Temporary files and folders of killed processes are removed first.
     """
     _remove_leftovers(path.parent)
     while True:
@@ -135,7 +143,7 @@ def _held(path: Path, is_folder: bool = False) -> Iterator[None]:
             handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDONLY, 0o666)
         with suppress(OSError):  # Some file systems of clusters have no locks.
             fcntl.flock(handle, fcntl.LOCK_EX)
-        # Another call may have removed it before it was locked.
+        # Another process may have removed the path before it was locked.
         if path.exists():
             break
         os.close(handle)
@@ -146,7 +154,7 @@ def _held(path: Path, is_folder: bool = False) -> Iterator[None]:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove what killed calls were writing; live ones hold locks."""
+    """Remove temporary files and folders on which no process holds a lock."""
     with suppress(OSError):
         for name in os.listdir(folder):
             if _TEMPORARY.fullmatch(name):
@@ -165,28 +173,29 @@ def _remove_leftover(path: Path) -> None:
 
 
 def _mark_removed(earlier: Iterable[Path], root: Path, stage: Path) -> None:
+    """Put an empty file into the set for each earlier file to remove."""
     for path in filter(Path.exists, earlier):
         check_target(path)
         _staged(path, root, stage).touch()
 
 
 def _staged(target: Path, root: Path, stage: Path) -> Path:
-    """Return the path at which a file of a set is written."""
+    """Return the path in the hidden folder at which a file is written."""
     path = stage / target.relative_to(root)
     path.parent.mkdir(exist_ok=True)
     return path
 
 
 def _move(whole: Path) -> None:
-    """Move the files of a set to their places.
+    """Move the files of a complete set to their final paths.
 
-    An empty file removes the one in its place.
+    An empty file means that the file at its final path is to be removed.
     """
     places = {
         file: whole.parent / file.relative_to(whole)
         for file in whole.rglob('*') if file.is_file()
     }
-    # At no time does a file of this set stand beside one of another.
+    # All earlier files go first, so that files of two sets never mix.
     for place in places.values():
         with _plain_errors(place):
             place.unlink(missing_ok=True)
@@ -200,10 +209,14 @@ def _move(whole: Path) -> None:
 
 @contextmanager
 def sole_writer(folder: FilePath) -> Iterator[None]:
-    """Keep other calls from writing into a folder, which is made.
+    """Refuse to go on while another `sole_writer` has the same folder.
 
-    A new folder that stays empty is removed. File systems without locks keep
-    nothing apart.
+    The folder is made if it does not exist, and removed in the end if it was
+    made and is still empty. On file systems without locks, nothing is checked.
+    Files of sets that killed processes left are moved or removed first.
+
+    Raises:
+        InputError: Another process writes into the folder.
     """
     is_new = not os.path.isdir(folder)
     os.makedirs(folder, exist_ok=True)
@@ -212,7 +225,7 @@ def sole_writer(folder: FilePath) -> Iterator[None]:
             handle = os.open(folder, os.O_RDONLY)
             opened.callback(os.close, handle)
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # The call that had it may have removed it.
+            # The process that had the lock may have removed the folder.
             is_ours = os.path.samestat(os.fstat(handle), os.stat(folder))
         except (BlockingIOError, FileNotFoundError):
             is_ours = False
@@ -221,8 +234,8 @@ def sole_writer(folder: FilePath) -> Iterator[None]:
         if not is_ours:
             raise InputError(
                 os.fspath(folder), 'a folder that no other call writes to',
-                'one that another call writes to',
-                'Wait for its end, or choose another folder.')
+                'a folder that another call writes to',
+                'Wait until that call ends, or choose another folder.')
         try:
             for whole in Path(folder).glob(f'{_WHOLE}*'):
                 _move(whole)
@@ -236,13 +249,13 @@ def sole_writer(folder: FilePath) -> Iterator[None]:
 
 @contextmanager
 def _plain_errors(target: Path, *written: Path) -> Iterator[None]:
-    """Turn errors of the system about a file into `InputError`."""
+    """Turn an `OSError` about one of these files into an `InputError`."""
     paths = target, target.parent, *written
     names = {'None', *map(str, paths)}
     try:
         yield
     except OSError as error:
-        # Others come from elsewhere, such as the library that writes.
+        # Errors about other files are not about writing these.
         if error.errno is None or str(error.filename) not in names:
             raise
         raise InputError(
@@ -253,14 +266,15 @@ def _plain_errors(target: Path, *written: Path) -> Iterator[None]:
 
 
 def write_text(path: FilePath, text: str) -> None:
-    """Write a text file in UTF-8; it appears whole or not at all."""
+    """Write a text file in UTF-8; it appears completely or not at all."""
     with atomic_path(path) as temporary:
-        # Names of files that are not Unicode are written as JSON writes them.
+        # File names that are not Unicode contain lone surrogates; they are
+        # written as escapes such as \udc80.
         temporary.write_bytes(text.encode('utf-8', 'backslashreplace'))
 
 
 def read_bytes(path: FilePath) -> bytes:
-    """Return the content of a file."""
+    """Return the content of a file of at most half of the memory."""
     with _opened(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > _MOST_BYTES:
@@ -273,9 +287,9 @@ def read_bytes(path: FilePath) -> bytes:
 
 
 def read_lines(path: FilePath) -> Iterator[bytes]:
-    """Yield the lines of a file, one at a time; `*.gz` is unpacked."""
+    """Yield the lines of a file, one at a time; a file `*.gz` is unpacked."""
     with _opened(path) as file:
-        # No line of a file has more bytes.
+        # Longer lines, in bytes, are refused.
         longest = 2**28
         packed = os.fspath(path).endswith('.gz')
         lines: BinaryIO = gzip.open(file) if packed else file  # type: ignore
@@ -289,13 +303,13 @@ def read_lines(path: FilePath) -> Iterator[bytes]:
 
 @contextmanager
 def _opened(path: FilePath) -> Iterator[BinaryIO]:
-    """Open a file; errors until it is closed become `InputError`."""
+    """Open a file, and turn errors until it is closed into `InputError`."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise InputError(
             os.fspath(path), 'a file', 'a folder or a device',
             'Name a file, such as one in this folder.')
     try:
-        # Twice as fast as the usual buffer on long lines.
+        # This buffer reads long lines twice as fast as the default one.
         with Path(path).open('rb', buffering=1 << 18) as file:
             yield file
     except FileNotFoundError as error:
@@ -304,7 +318,7 @@ def _opened(path: FilePath) -> Iterator[BinaryIO]:
     except InputError:
         raise
     except (OSError, ValueError, EOFError, zlib.error, MemoryError) as error:
-        # ValueError: a name with the character 0.
+        # ValueError: the path contains a null character.
         problem = (
             getattr(error, 'strerror', None) or str(error)
             or type(error).__name__)
@@ -327,7 +341,7 @@ def read_text(path: FilePath) -> str:
 
 
 def check_file_names(where: str, names: Iterable[Any], remedy: str) -> None:
-    """Refuse names that cannot be those of files of one folder."""
+    """Raise an `InputError` for a name that cannot be the name of a file."""
     for name in names:
         if not isinstance(name, str) or not is_file_name(name):
             raise InputError(
@@ -336,7 +350,10 @@ def check_file_names(where: str, names: Iterable[Any], remedy: str) -> None:
 
 
 def check_is_folder(path: FilePath, content: str) -> None:
-    """Raise an `InputError` for a path that is no folder with some content."""
+    """Raise an `InputError` for a path that is no folder.
+
+    `content` says in the error what the folder should contain.
+    """
     if not os.path.isdir(path):
         raise InputError(
             os.fspath(path), f'a folder with {content}',

@@ -1,4 +1,4 @@
-"""JSON from outside, and checks of the types of its parts."""
+"""Read JSON of unknown origin, and check the types of its fields."""
 import json
 import os
 import sys
@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, TypeGuard, TypeVar
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath, read_bytes, read_lines, write_text
 
-#: Larger numbers could have sums and products that are none.
+#: Largest absolute value of a number that is accepted, so that sums and
+#: products of such numbers are finite.
 LARGEST = 1e60
 _Type = TypeVar('_Type')
 _NAMES = {
@@ -23,17 +24,22 @@ def parse_json(text: str | bytes,
                where: FilePath,
                remedy: str,
                finite: bool = True) -> Any:
-    """Return the value of a JSON text, which has no half characters.
+    """Return the value of a JSON text.
 
-    Bytes are UTF-8, with or without a byte order mark. With `finite`, NaN and
-    Infinity are refused, which JSON does not have but some programs write.
+    Bytes are UTF-8, with or without a byte order mark. `where` and `remedy`
+    are for errors. With `finite`, NaN and Infinity are refused, which are not
+    JSON but which some programs write.
+
+    Raises:
+        InputError: It is not such a text, or contains a lone surrogate.
     """
     try:
         if isinstance(text, bytes):
             text = text.decode('utf-8-sig')
         value = json.loads(text, parse_constant=_refuse if finite else None)
         if '\\u' in text:
-            # An escape such as \ud800 gives half a character.
+            # An escape such as \ud800 gives a lone surrogate, which is half
+            # of a character and cannot be encoded.
             json.dumps(value, ensure_ascii=False).encode('utf-8')
     except (ValueError, RecursionError) as error:
         raise InputError(where, 'JSON in UTF-8', str(error), remedy) from None
@@ -50,7 +56,7 @@ def read_json(path: FilePath, remedy: str) -> Any:
 
 
 def write_json(path: FilePath, content: Any) -> None:
-    """Write plain values; the file appears whole or not at all."""
+    """Write a value as JSON; the file appears completely or not at all."""
     text = json.dumps(content, indent=1, ensure_ascii=False)
     write_text(path, f'{text}\n')
 
@@ -59,7 +65,8 @@ def check_fields(where: FilePath, part: str, values: Any,
                  fields: Mapping[str, str], remedy: str) -> None:
     """Check that a JSON object has fields of the right types.
 
-    `part` is the name of the object in errors; `fields` has keys of `_CHECKS`.
+    `part` is the name of the object in errors. `fields` has the type of each
+    field, one of the keys of `_CHECKS`, such as 'a text'.
     """
     if not isinstance(values, dict):
         raise InputError(where, f'{part} with named fields',
@@ -72,7 +79,7 @@ def check_fields(where: FilePath, part: str, values: Any,
 
 
 def is_number(value: Any) -> TypeGuard[float]:
-    """Return whether a value from JSON is a number that a float can be."""
+    """Return whether a value is a finite number in the range of a float."""
     return type(value) in (int, float) and abs(value) <= sys.float_info.max
 
 
@@ -88,7 +95,7 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 2 and _are_texts(value)
 
 
-#: For each type of a JSON value, whether a value has it.
+#: Functions that tell whether a JSON value has a type, by the type's name.
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     'a text': lambda v: isinstance(v, str),
     'true or false': lambda v: isinstance(v, bool),
@@ -104,9 +111,11 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 
 
 class JsonPart(NamedTuple):
-    """An object in a file, where it is, and the remedy for a wrong field.
+    """A JSON object of a file, with checked access to its fields.
 
-    All methods raise `InputError` if the field is missing or of another type.
+    `where` says in errors where the object is, and `remedy` what to do about a
+    wrong field. All methods raise `InputError` if the field is missing or of
+    another type.
     """
     where: str
     fields: dict[str, Any]
@@ -114,15 +123,15 @@ class JsonPart(NamedTuple):
 
     @classmethod
     def of(cls, where: str, value: Any, remedy: str) -> 'JsonPart':
-        """Return a value as an object."""
+        """Return a value as a `JsonPart`; it must be an object."""
         if not isinstance(value, dict):
             raise InputError(where, 'a JSON object', repr(value)[:80], remedy)
         return cls(where, value, remedy)
 
     def get(self, name: str, kind: type[_Type]) -> _Type:
-        """Return a field of a type."""
+        """Return the value of a field, which must be of type `kind`."""
         value = self.fields.get(name)
-        # A truth value is a number to Python.
+        # In Python, bool is a subclass of int.
         if not isinstance(value, kind) or isinstance(value, bool):
             raise self.error(name, _NAMES[kind])
         return value
@@ -155,7 +164,10 @@ class JsonPart(NamedTuple):
 
 
 def inside(value: Any, *names: str) -> Any:
-    """Return a field of objects inside each other; None if one is missing."""
+    """Return the field of nested objects that a path of names leads to.
+
+    The result is None if one of the names is missing.
+    """
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value
@@ -169,9 +181,10 @@ def read_json_part(path: FilePath, remedy: str) -> JsonPart:
 
 
 def read_json_rows(path: FilePath, remedy: str) -> Iterator[JsonPart]:
-    """Yield the objects of a file with one a line; blank lines are skipped.
+    """Yield the objects of a file with one JSON object per line.
 
-    They may contain NaN. One line is held at a time.
+    Blank lines are skipped. Objects may contain NaN. Only one line at a time
+    is held in memory.
     """
     file = os.fspath(path)
     where = ''
@@ -181,4 +194,5 @@ def read_json_rows(path: FilePath, remedy: str) -> Iterator[JsonPart]:
             value = parse_json(line, where, remedy, finite=False)
             yield JsonPart.of(where, value, remedy)
     if not where:
-        raise InputError(file, 'a JSON object a line', 'an empty file', remedy)
+        raise InputError(file, 'a JSON object per line', 'an empty file',
+                         remedy)

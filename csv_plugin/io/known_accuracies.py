@@ -1,4 +1,4 @@
-"""Observed accuracies of models that are predicted, from a table."""
+"""Read the known accuracies of models whose other accuracies are predicted."""
 import os
 from collections.abc import Collection
 from itertools import compress
@@ -19,21 +19,22 @@ def read_known(path: FilePath,
                may_come: bool = False) -> tuple[AccuracyTable, list[str]]:
     """Read known accuracies of models that are predicted on benchmarks.
 
-    Returns the accuracies of these models on these benchmarks, and notes on
-    what else is in the table and does not count.
+    Returns a table of the accuracies of `models` on `benchmarks`, and notes
+    that name the other models and benchmarks of the file, which are ignored.
 
     Args:
-        path (FilePath): Table with a column `model`, and one for each
+        path (FilePath): Table with a column `model`, and one column for each
             benchmark.
         models (Collection[str]): Models with losses.
         benchmarks (Collection[str]): Benchmarks of the predictor.
-        may_come (bool): The table may have no accuracy that counts, because
-            losses of its models come later.
+        may_come (bool): Accept a table without any of these models, whose
+            losses may be measured later.
 
     Raises:
-        InputError: As in `read_accuracy_columns`; a name in the table is not
-            among these but like one that the table lacks; or no accuracy
-            counts.
+        InputError: The file cannot be used (see `read_accuracy_columns`); an
+            unknown name in it seems to be a misspelt name of a model or
+            benchmark that it lacks; or it has no accuracy of `models` on
+            `benchmarks`, and not `may_come`.
     """
     file = os.fspath(path)
     table = scores_alone(*read_accuracy_columns(file))
@@ -54,7 +55,11 @@ def read_known(path: FilePath,
 
 def _unused(file: str, kind: str, names: Collection[str],
             wanted: Collection[str]) -> list[str]:
-    """Return a note on names that do not count; refuse misspelt names."""
+    """Return a note on names that are not `wanted`, if there are any.
+
+    Raises:
+        InputError: Such a name seems to be a misspelt name in `wanted`.
+    """
     unused = [name for name in names if name not in wanted]
     lacking = [name for name in wanted if name not in names]
     for name in unused:
@@ -65,7 +70,7 @@ def _unused(file: str, kind: str, names: Collection[str],
                 f'{question}Correct the name, or remove its accuracies.')
     if not unused:
         return []
-    # Most characters of the names that a note lists.
+    # The names in a note have at most this many characters.
     n_characters = 100
     return [
         f'{file}: names that are not among the {kind} do not count: '

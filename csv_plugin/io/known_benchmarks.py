@@ -12,11 +12,13 @@ from csv_plugin.io.tables import BenchmarkInfo, read_benchmarks
 def known_benchmarks() -> dict[str, BenchmarkInfo]:
     """Return the table of benchmarks that comes with this package.
 
-    Names are those of OpenCompass 0.5.4, of datasets or summary groups. The
-    chance level is 1/k if questions have k options, and 0 if answers are free.
-    That of bbh is the mean over its 27 tasks of the mean of 1/k, or 1/2 where
-    two answers are not listed as (A) and (B). Items are those of the split on
-    which OpenCompass evaluates, 0 where it is not certain.
+    The names are names of datasets or summary groups in OpenCompass 0.5.4. The
+    chance level is 1/k if questions have k options, and 0 if answers are free
+    text. For bbh, it is the mean over its 27 tasks; the chance level of a task
+    is the mean of 1/k over its questions, or 1/2 if each question has two
+    possible answers that are not listed as (A) and (B). `n_items` counts the
+    items of the split on which OpenCompass evaluates; it is 0 where it is not
+    certain.
     """
     with as_file(files('csv_plugin') / 'data' / 'benchmarks.csv') as path:
         return read_benchmarks(path)
@@ -24,10 +26,11 @@ def known_benchmarks() -> dict[str, BenchmarkInfo]:
 
 def benchmark_infos(names: Sequence[str],
                     chance: Mapping[str, float]) -> dict[str, BenchmarkInfo]:
-    """Return chance levels and numbers of items of benchmarks.
+    """Return the chance level and number of items of each named benchmark.
 
-    `chance` has levels of benchmarks that are not in `known_benchmarks`, or
-    that replace those there. The number of items is 0 where it is unknown.
+    They are those of `known_benchmarks`. `chance` gives levels of other
+    benchmarks, or levels to use in place of the known ones. The number of
+    items is 0 where it is unknown.
     """
     check_list('benchmarks', names)
     infos = known_benchmarks()

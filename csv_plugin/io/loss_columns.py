@@ -1,4 +1,8 @@
-"""Columns that stand beside losses or accuracies and are none."""
+"""Find columns of a table that are neither losses nor accuracies.
+
+Tables that training programs write often have columns of steps, learning rates
+and so on beside the losses or accuracies.
+"""
 import re
 from collections.abc import Sequence
 
@@ -7,7 +11,8 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.metric_names import LOSSES, is_accuracy
 
-#: Words that name counts and settings of a training, and words beside them.
+#: Words for counts and settings of a training, one of which the name of such a
+#: column has, and other words that may be beside it in the name.
 _COUNTS = frozenset(
     'step steps iter iters iteration iterations epoch epochs update updates '
     'token tokens flop flops flos param params parameters lr learningrate '
@@ -20,10 +25,10 @@ _BESIDE = frozenset(
     'sec second minute hour device throughput s b m k t billion '
     'billions million millions learning rate batch size grad norm wall clock '
     'gpu model non embedding taken ms mb gb x e 0'.split())
-#: Last words of names of scores, beside those of accuracies.
+#: Last words of the names of scores that are neither losses nor accuracies.
 _SCORES = frozenset(['bleu', 'rouge', 'auroc'])
-#: Last words of names of measures. Other words for what is no accuracy, such
-#: as that of `passage_count`, are in names of benchmarks, too.
+#: Last words of the names of measures that are not accuracies. Words that also
+#: end names of benchmarks, such as `passage_count`, are not among them.
 _MEASURES = LOSSES | {'byte', 'loglikelihood', 'toxicity'}
 
 
@@ -32,7 +37,7 @@ def _words(name: str) -> list[str]:
 
 
 def _is_count(name: str) -> bool:
-    """Return whether all words of a name mean a count or a setting.
+    """Return whether a name consists of words for a count or a setting.
 
     >>> [*map(_is_count, ('train/global_step', 'lr-AdamW', 'steps_corpus'))]
     [True, True, False]
@@ -40,7 +45,7 @@ def _is_count(name: str) -> bool:
     words = _words(name)
     if words[:1] in (['lr'], ['timer']) or words[:2] == ['learning', 'rate']:
         return True
-    # Such as 'batch size', which is written as one word, too.
+    # Such as 'batch size', which is 'batchsize' in `_COUNTS`.
     pairs = [first + second for first, second in zip(words, words[1:])]
     if _COUNTS.isdisjoint(words) and _COUNTS.isdisjoint(pairs):
         return False
@@ -48,7 +53,8 @@ def _is_count(name: str) -> bool:
 
 
 def _counts(columns: Sequence[str]) -> dict[str, str]:
-    """Return columns whose names tell that they hold no measure, and why."""
+    """Return the columns whose names mean counts or settings, with a reason.
+    """
     found = {}
     for name in columns:
         if _is_count(name):
@@ -58,11 +64,11 @@ def _counts(columns: Sequence[str]) -> dict[str, str]:
 
 def no_losses(columns: Sequence[str],
               values: NDArray[np.float64]) -> dict[str, str]:
-    """Return why some columns cannot be losses, by name.
+    """Return the columns that cannot be losses, with the reason for each.
 
-    Values are of M models and K columns, `(M, K)`; NaN stands for none. Some
-    columns tell by their names what they count, such as `step` or
-    `train/lr`; others by their values.
+    `values` has the values of M models in K columns, `(M, K)`, NaN where there
+    is none. Some columns are found by their names, such as `step` or
+    `train/lr`, others by their values.
     """
     found = _counts(columns)
     for name, column in zip(columns, values.T):
@@ -70,7 +76,7 @@ def no_losses(columns: Sequence[str],
         is_score = is_accuracy(name) or _SCORES.intersection(last_word)
         if is_score and (column <= 1).all():
             found[name] = 'accuracies'
-    # Values of fewer models say nothing.
+    # The values of fewer models are not judged.
     least = 4
     if len(values) < least:
         return found
@@ -84,11 +90,14 @@ def no_losses(columns: Sequence[str],
 
 
 def _whole(values: NDArray[np.float64]) -> list[int]:
-    """Return columns of whole numbers if other columns have hardly any."""
+    """Return the columns of whole numbers, if other columns have hardly any.
+
+    A column of zeros is not among them. Indices are returned.
+    """
     is_whole = values == np.round(values)
     share = is_whole.mean(axis=0)
     beside = share[share < 1]
-    # So few losses are whole numbers, as a share.
+    # At most this share of the values in other columns are whole numbers.
     few = 0.1
     if not len(beside) or beside.mean() > few:
         return []
@@ -97,19 +106,21 @@ def _whole(values: NDArray[np.float64]) -> list[int]:
 
 
 def _constant(values: NDArray[np.float64]) -> list[int]:
-    """Return columns that have one number above 0 for all models."""
+    """Return indices of columns with the same number above 0 in all rows."""
     is_same = (values == values[:1]).all(axis=0)
     found = is_same & (values[0] > 0)
     return np.flatnonzero(found).tolist()
 
 
 def _far(values: NDArray[np.float64]) -> list[int]:
-    """Return columns whose values are all far from those of most others."""
-    # Losses in one unit differ by less than this factor between all columns.
+    """Return indices of columns whose values are far from most other columns.
+    """
+    # Losses in the same unit, of any columns, differ by less than this factor.
     far_factor = 300
     order = np.argsort(np.median(values, axis=0))
     rising = values[:, order]
-    # The largest value up to each column, and the least from there on.
+    # For each column, the largest value in it and the columns before it, and
+    # the least value in it and the columns after it.
     largest = np.maximum.accumulate(rising.max(axis=0))
     from_last = np.minimum.accumulate(rising.min(axis=0)[::-1])
     least = from_last[::-1]
@@ -129,12 +140,15 @@ def _far(values: NDArray[np.float64]) -> list[int]:
 _REASONS = {
     _whole: 'whole numbers',
     _constant: 'the same for all models',
-    _far: 'far from the others, as in another unit',
+    _far: 'far from the values of other columns, as in another unit',
 }
 
 
 def no_accuracies(columns: Sequence[str]) -> dict[str, str]:
-    """Return why some columns cannot be accuracies, by name."""
+    """Return the columns whose names show that they are no accuracies.
+
+    The values of the result are reasons.
+    """
     found = _counts(columns)
     for name in columns:
         last_word = _words(name)[-1:]

@@ -1,4 +1,4 @@
-"""Files and folders of models: names, checkpoints, and marks of weights."""
+"""Find files and folders of models, and the names to call the models."""
 import glob
 import hashlib
 import os
@@ -10,12 +10,12 @@ from csv_plugin.core.formatting import shortened
 from csv_plugin.io.checkpoint_names import read_revision
 from csv_plugin.io.files import FilePath, check_file_names
 
-#: Files with weights, and the one that says how they are used.
+#: Patterns of files with weights, and of the model's configuration.
 _WEIGHTS = '*.safetensors', '*.bin', 'config.json'
-#: Names of which a folder with a tokenizer has one.
+#: Patterns of files; a folder with a tokenizer has at least one of them.
 _TOKENIZERS = 'tok*', 'vocab*', '*.model', '*.tiktoken', 'tekken*'
 
-#: Remedy for two paths that end alike.
+#: Remedy for two paths that give the same name.
 _NAME_THEM = ('Rename one. `salience import` takes NAME=PATH, and Python a '
               'mapping of paths.')
 
@@ -23,10 +23,13 @@ _NAME_THEM = ('Rename one. `salience import` takes NAME=PATH, and Python a '
 def paths_by_model(
     paths: Mapping[str, FilePath] | Iterable[FilePath]
 ) -> dict[str, Path]:  # yapf: disable
-    """Return files and folders by the models that they are named after.
+    """Return the file or folder of each model, by the model's name.
 
-    A mapping has the names to call them. An `InputError` if two have one name,
-    or there is a path in place of several.
+    A mapping gives the names. Other paths are named after the file, without
+    its suffix, or the folder.
+
+    Raises:
+        InputError: Two paths have the same name, or `paths` is a single path.
     """
     check_list('paths of losses', paths)
     if isinstance(paths, Mapping):
@@ -38,9 +41,9 @@ def paths_by_model(
 
 
 def named_path(text: str) -> tuple[str, str]:
-    """Return name and path of NAME=PATH; the name is empty in a mere path.
+    """Split NAME=PATH into name and path; without NAME=, the name is empty.
 
-    An equals sign behind a slash belongs to the path.
+    An equals sign after a slash belongs to the path.
 
     >>> named_path('m=/tmp/lr=0.1/final'), named_path('/tmp/lr=0.1/final')
     (('m', '/tmp/lr=0.1/final'), ('', '/tmp/lr=0.1/final'))
@@ -50,18 +53,23 @@ def named_path(text: str) -> tuple[str, str]:
 
 
 def _model_name(path: Path) -> str:
-    """Return the name of a file without suffix, or that of a folder."""
+    """Return the name of a folder, or of a file without its known suffix."""
     known = ('.json', '.jsonl', '.csv', '.safetensors')
     return path.stem if path.suffix in known else path.name
 
 
 def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
-    """Find checkpoints by a pattern such as `runs/*/checkpoint-*`.
+    """Find the folders of checkpoints by a pattern, `runs/*/checkpoint-*`.
 
-    Absolute paths by `run@step`, sorted by both. Names of folders, such as
-    `step1000`, `1000` or `iter_0001000`, are read by `read_revision`; one that
-    states more than a step, such as tokens, is kept. The run is named after
-    so many `levels` of folders above, joined by hyphens.
+    Returns absolute paths by names `run@step`, sorted by run and step. The
+    step is read from the name of the folder, such as `step1000`, `1000` or
+    `iter_0001000`, by `read_revision`. If the folder's name states more than a
+    step, such as tokens, the whole name takes the place of the step. The run
+    is named after the parent folders, as many as `levels`, joined by hyphens.
+
+    Raises:
+        InputError: No folder matches, the name of a folder states no step, or
+            two folders give the same name.
     """
     absolute = os.path.abspath(pattern)
     folders = list(filter(os.path.isdir, glob.glob(absolute)))
@@ -73,9 +81,10 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
         found = 'none'
         if names:
             found = shortened(f'only {", ".join(sorted(names))}', 100)
-        raise InputError(f'checkpoints {pattern!r}', 'a folder that matches',
-                         found,
-                         'Names tell the step, such as checkpoint-1000.')
+        raise InputError(
+            f'checkpoints {pattern!r}', 'a folder that matches', found,
+            'Correct the pattern. Folders are named after their '
+            'steps, such as checkpoint-1000.')
     checkpoints: dict[tuple[str, int, str], Path] = {}
     for path in sorted(map(Path, folders)):
         revision = read_revision(path.name)
@@ -102,9 +111,9 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
 
 
 def weights_mark(path: FilePath) -> str:
-    """Return a short text that changes with the files of a model's weights.
+    """Return a fingerprint of names, sizes and times of a model's files.
 
-    It is empty if there are none, such as for a name on the hub.
+    It is empty if there are no files with weights, as for a name on the hub.
     """
     root = Path(path)
     files = []
@@ -122,7 +131,10 @@ def weights_mark(path: FilePath) -> str:
 
 
 def check_tokenizers(models: Iterable[FilePath]) -> None:
-    """Raise an `InputError` for folders with a config, but no tokenizer."""
+    """Raise an `InputError` if a model's folder has no tokenizer.
+
+    Only folders with a `config.json` are checked.
+    """
     others = []
     without = []
     for path in map(Path, models):
@@ -137,6 +149,8 @@ def check_tokenizers(models: Iterable[FilePath]) -> None:
             without.append(path)
     if without:
         example = f', such as {others[-1]}' if others else ''
-        raise InputError('models', 'a tokenizer in each folder',
-                         f'none in {", ".join(map(str, without))}',
-                         f'Name one for all models by --tokenizer{example}.')
+        raise InputError(
+            'models', 'a tokenizer in each folder',
+            f'none in {", ".join(map(str, without))}',
+            'Name a tokenizer for all models by '
+            f'--tokenizer{example}.')

@@ -1,6 +1,7 @@
-"""Losses and accuracies by model, in CSV, Parquet or safetensors files.
+"""Read tables of losses and accuracies with one row per model.
 
-The ending of a file's name tells its format; docs/formats.md describes them.
+The ending of a file's name tells its format: .csv, .parquet or, for losses,
+.safetensors. docs/formats.md describes the formats.
 """
 import os
 import warnings
@@ -30,18 +31,22 @@ from csv_plugin.io.tables import (DIGITS, BenchmarkInfo, ModelInfo,
                                   models_to_fit, read_benchmarks, read_models,
                                   read_rows, write_csv)
 
-#: Tables of accuracies in folders that this package writes.
+#: Names of the tables that `write_accuracies` writes.
 SCORES, BENCHMARKS = 'scores.csv', 'benchmarks.csv'
-#: Records of what numbers were measured on, in the folder of their tables.
+#: Name of the file, in the folder of a table, that records on which weights
+#: and with which settings the numbers were measured.
 MEASURED = 'measured.json'
-#: What to do where there is no number, such as 'NaN', 'N/A' or '-'.
+#: Remedies in errors about cells that are not numbers, such as 'N/A' or '-'.
 _NOT_RUN = 'Leave the cell empty where the benchmark was not run.'
 _NO_LOSS = 'Leave a model or a column with gaps out: no loss may be empty.'
 _IMPORT_AGAIN = 'Import the numbers again, or remove the file.'
 
 
 class ModelColumns(NamedTuple):
-    """Numbers by model and column, `(M, K)`; NaN where a cell is empty."""
+    """Names of M models and K columns, and the numbers in them, `(M, K)`.
+
+    A number is NaN where the cell is empty.
+    """
     models: tuple[str, ...]
     columns: tuple[str, ...]
     values: NDArray[np.float64]
@@ -49,10 +54,11 @@ class ModelColumns(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ModelTables:
-    """Losses and accuracies, and facts about models and benchmarks.
+    """Losses and accuracies of M models, and facts about the models.
 
-    `features` have one loss column per unit, `(M, K)`; `accuracies` are of the
-    same models in the same order.
+    `features` has one column of losses per unit, such as a text or an item,
+    `(M, K)`. `accuracies` has the same models in the same order. `info` has
+    the family, split and size of each model, and may have more models.
     """
     features: FeatureTable
     accuracies: AccuracyTable
@@ -64,20 +70,23 @@ class ModelTables:
         return {model: info.family for model, info in self.info.items()}
 
     def models_in(self, *splits: str) -> tuple[str, ...]:
-        """Return the models of some splits, in the order of the losses."""
+        """Return the models of some splits, in the order of `features`."""
         return models_in(splits, self.features.models, self.info)
 
     def models_to_fit(
         self, splits: Sequence[str] = (), predicted: Sequence[str] = ()
     ) -> tuple[str, ...]:
-        """Return the models of some splits, as `tables.models_to_fit`."""
+        """Return the models to fit to, as `tables.models_to_fit` does."""
         return models_to_fit(splits, self.features.models, self.info,
                              predicted)
 
     def select(self,
                models: Sequence[str],
                benchmarks: Optional[Sequence[str]] = None) -> 'ModelTables':
-        """Return models and benchmarks, by default all, in the given order."""
+        """Return the tables of some models, in the given order.
+
+        The result has the given benchmarks, or all if they are None.
+        """
         return replace(
             self,
             features=self.features.select(models),
@@ -87,15 +96,17 @@ class ModelTables:
 def read_model_tables(losses_path: FilePath, scores_path: FilePath,
                       models_path: FilePath,
                       benchmarks_path: FilePath) -> ModelTables:
-    """Read and join the four tables of a study.
+    """Read and join tables of losses, accuracies, models and benchmarks.
 
-    The formats are those of `read_loss_features`, `read_accuracies` and
-    `read_models`. Models without a row of accuracies were run on no benchmark.
+    `read_loss_features`, `read_accuracies` and `read_models` describe the
+    formats. The result has the models with losses. A model without a row in
+    the table of accuracies was run on no benchmark.
 
     Raises:
         InputError: A file cannot be used, a model with losses is not in the
-            table of models, a model with accuracies has no losses, or records
-            beside the tables state that they are of other weights.
+            table of models, a model with accuracies has no losses, or the
+            records in `measured.json` state that losses and accuracies of a
+            model were measured with different weights.
     """
     features = read_loss_features(losses_path)
     accuracies = read_accuracies(scores_path, benchmarks_path)
@@ -110,20 +121,19 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
 
 def read_loss_features(path: FilePath,
                        units: Optional[Sequence[str]] = None) -> FeatureTable:
-    """Read a table of losses as columns to fit to or to predict from.
+    """Read a table of losses, to fit a predictor to or to predict from.
 
-    Losses are by model and unit, in any unit, the same for all models: CSV,
-    Parquet or safetensors, by the ending of the name; see docs/formats.md.
-    `units` are those to keep, in this order, such as those of a predictor; by
-    default all.
+    The table has one row per model and one column of losses per text or item.
+    All losses are measured in the same unit, such as nats per token. The file
+    is CSV, Parquet or safetensors, by the ending of its name; see
+    docs/formats.md. `units` names the columns to keep, in this order, such as
+    the columns of a predictor; by default all columns are kept, except for
+    columns that cannot be losses (see `no_losses`), which a warning names.
 
     Raises:
         InputError: The file is not such a table, a loss is missing, not finite
-            or negative, the losses of a model are none (see `failed_scoring`),
-            or a unit is missing.
-
-    Warns of columns that cannot be losses (see `no_losses`), which are left
-    out unless they are among the units.
+            or negative, the losses of a model seem to come from a failed
+            scoring (see `failed_scoring`), or a column of `units` is missing.
     """
     file = os.fspath(path)
     table = _read(file, True)
@@ -142,7 +152,7 @@ def read_loss_features(path: FilePath,
 
 def _chosen(file: str, table: ModelColumns,
             units: Sequence[str]) -> ModelColumns:
-    """Return the needed columns in this order, without checking values."""
+    """Return the columns `units` of a table, in this order."""
     check_list('units', units)
     place = {unit: k for k, unit in enumerate(table.columns)}
     kept = []
@@ -162,7 +172,10 @@ def _chosen(file: str, table: ModelColumns,
 
 def _left_out(file: str, table: ModelColumns, reasons: Mapping[str, str],
               content: str) -> ModelColumns:
-    """Return the table without some columns, and warn of their names."""
+    """Return the table without the columns in `reasons`, and warn of them.
+
+    `content` says in the warning what the columns should be, such as 'losses'.
+    """
     if not reasons:
         return table
     named: dict[str, list[str]] = {}
@@ -183,13 +196,16 @@ def _left_out(file: str, table: ModelColumns, reasons: Mapping[str, str],
                          'Add a column per text or benchmark.')
     warnings.warn(
         f'{file}: columns that cannot be {content} are left out: {line}. '
-        'Rename one that is.',
+        f'Rename a column that does have {content}.',
         stacklevel=3)
     return ModelColumns(table.models, tuple(columns), table.values[:, kept])
 
 
 def read_accuracy_columns(path: FilePath) -> ModelColumns:
-    """Read accuracies in 0..1, NaN where a benchmark was not run."""
+    """Read a table of accuracies in 0..1, one column per benchmark.
+
+    An accuracy is NaN where the cell is empty: the benchmark was not run.
+    """
     file = os.fspath(path)
     table = _read(file, False)
     _refuse(file, table, (table.values < 0) | (table.values > 1),
@@ -202,15 +218,17 @@ def read_accuracy_columns(path: FilePath) -> ModelColumns:
 
 def read_accuracies(scores_path: FilePath,
                     benchmarks_path: FilePath) -> AccuracyTable:
-    """Join accuracies, as in `read_accuracy_columns`, with their benchmarks.
+    """Read accuracies, and the chance levels of their benchmarks.
 
-    Models and benchmarks are in the order of the first file; the second, as in
-    `tables.read_benchmarks`, may describe more. A warning names columns that
-    cannot be accuracies (see `no_accuracies`), which are left out.
+    The formats are those of `read_accuracy_columns` and
+    `tables.read_benchmarks`. Models and benchmarks are in the order of the
+    table of accuracies; the table of benchmarks may have others. Columns that
+    cannot be accuracies (see `no_accuracies`) are left out, and a warning
+    names them.
 
     Raises:
-        InputError: One of the files cannot be used, or a benchmark of the
-            first has no row in the second.
+        InputError: One of the files cannot be used, or a benchmark with
+            accuracies has no row in the table of benchmarks.
     """
     file = os.fspath(scores_path)
     accuracies = read_accuracy_columns(scores_path)
@@ -225,7 +243,10 @@ def read_accuracies(scores_path: FilePath,
 
 def accuracy_table(models: Sequence[str], info: Mapping[str, BenchmarkInfo],
                    values: NDArray) -> AccuracyTable:
-    """Return accuracies of M models on these benchmarks, `(M, B)`."""
+    """Return a table of M models on the benchmarks in `info`.
+
+    `values` are the accuracies, `(M, B)`.
+    """
     chance = []
     n_items = []
     outside_means = []
@@ -244,7 +265,8 @@ def accuracy_table(models: Sequence[str], info: Mapping[str, BenchmarkInfo],
 
 
 def write_accuracies(folder: FilePath, table: AccuracyTable) -> None:
-    """Write `scores.csv` and `benchmarks.csv` for `read_accuracies`."""
+    """Write `scores.csv` and `benchmarks.csv`, which `read_accuracies` reads.
+    """
     rows = []
     for model, values in zip(table.models, table.values.tolist()):
         rows.append((model, *values))
@@ -260,9 +282,10 @@ def write_accuracies(folder: FilePath, table: AccuracyTable) -> None:
 
 def scores_alone(models: Sequence[str], benchmarks: Sequence[str],
                  values: NDArray) -> AccuracyTable:
-    """Return a table of accuracies, fractions `(M, B)`, without chance levels.
+    """Return a table of accuracies whose chance levels are not known.
 
-    Chance levels and numbers of items are 0, which stands for unknown.
+    `values` are fractions, `(M, B)`. Chance levels and numbers of items are
+    set to 0.
     """
     info = dict.fromkeys(benchmarks, BenchmarkInfo(0.0, 0))
     return accuracy_table(models, info, values)
@@ -271,7 +294,8 @@ def scores_alone(models: Sequence[str], benchmarks: Sequence[str],
 def _read(file: str, losses: bool) -> ModelColumns:
     """Read a table in the format that the ending of its name states.
 
-    A safetensors file is refused unless the table has losses.
+    `losses` says that the table has losses; else it has accuracies, and a
+    safetensors file is refused.
     """
     ending = Path(file).suffix.lower()
     if ending == '.csv':
@@ -298,7 +322,8 @@ def _of_csv(file: str, losses: bool) -> ModelColumns:
     for m, row in enumerate(rows):
         models.append(row.cells['model'])
         values[m] = [decimal(row.cells[name]) for name in columns]
-    # NaN stands for an empty cell; other cells that are no number are wrong.
+    # `decimal` gives NaN for an empty cell, which is allowed, and for a cell
+    # with text that is no number, which is an error.
     wrong = []
     places = []
     for m, k in np.argwhere(np.isnan(values)):
@@ -313,11 +338,14 @@ def _of_csv(file: str, losses: bool) -> ModelColumns:
 
 
 def _of_tensor(file: str) -> ModelColumns:
-    """Read losses with rows as in models.csv and columns as in units.txt."""
+    """Read losses from a safetensors file, the tensor 'losses', `(M, K)`.
+
+    The files beside it name its rows (models.csv) and columns (units.txt).
+    """
     remedy = "Write 'losses' as float32, in the order of the files beside it."
     try:
         values = load(read_bytes(file))['losses']
-    # KeyError: no such tensor, or a type that numpy does not have.
+    # KeyError: there is no such tensor, or numpy does not have its type.
     except (SafetensorError, KeyError, ValueError) as error:
         raise InputError(file, "a tensor 'losses'", str(error),
                          remedy) from error
@@ -338,7 +366,8 @@ def _of_tensor(file: str) -> ModelColumns:
 
 def _refuse(file: str, table: ModelColumns, wrong: NDArray[np.bool_],
             expected: str, remedy: str) -> None:
-    """Name the cells that are wrong, `(M, K)`."""
+    """Raise an `InputError` about the cells where `wrong`, `(M, K)`, is True.
+    """
     places = []
     for m, k in np.argwhere(wrong):
         model = table.models[m]
@@ -351,7 +380,7 @@ def _refuse(file: str, table: ModelColumns, wrong: NDArray[np.bool_],
 
 
 def _and_more(places: Sequence[str]) -> str:
-    """Name the first further cells that an error is about, and how many."""
+    """Return text on the further cells that an error is about, '' if none."""
     if not places:
         return ''
     sign = ':' if len(places) <= 3 else ', such as'
@@ -360,14 +389,17 @@ def _and_more(places: Sequence[str]) -> str:
 
 
 def write_measured(folder: FilePath, records: Sequence[Measured]) -> Path:
-    """Write `measured.json`, an object a record."""
+    """Write `measured.json`, a list with an object for each record."""
     path = Path(folder) / MEASURED
     write_json(path, [asdict(record) for record in records])
     return path
 
 
 def measured_losses(table: FilePath, models: Sequence[str]) -> list[Measured]:
-    """Return the records of losses of models beside a table."""
+    """Return the records in `measured.json` beside a table of losses.
+
+    Only records of losses of these models are returned.
+    """
     records = []
     for record in read_measured(table):
         if record.name in models and record.facts.get(METRIC) is None:
@@ -377,7 +409,10 @@ def measured_losses(table: FilePath, models: Sequence[str]) -> list[Measured]:
 
 def measured_accuracies(table: FilePath, models: Sequence[str],
                         benchmarks: Sequence[str]) -> list[Measured]:
-    """Return the records of accuracies of models beside a table."""
+    """Return the records in `measured.json` beside a table of accuracies.
+
+    Only records of accuracies of these models and benchmarks are returned.
+    """
     records = []
     for record in read_measured(table):
         is_wanted = record.name in models and record.task in benchmarks
@@ -387,7 +422,10 @@ def measured_accuracies(table: FilePath, models: Sequence[str],
 
 
 def read_measured(table: FilePath) -> tuple[Measured, ...]:
-    """Read the records beside a table; none without such a file."""
+    """Return all records in `measured.json` beside a table.
+
+    There are none if the file does not exist.
+    """
     path = Path(table).with_name(MEASURED)
     if not path.is_file():
         return ()

@@ -1,9 +1,10 @@
 """Models and accuracies of the paper (Ge et al. 2025), and splits of models.
 
-All names are those of its Tables 3 and 4. 57 models are in both
-`paper_models` and `paper_accuracies`. gemma-2-2b-it and gemma-2-9b-it are in
-no split of Table 2; internlm2.5-1.8B-chat-sft and internlm2.5-7B-chat-sft
-have no accuracies.
+All models have the names that Tables 3 and 4 of the paper give them. 57 models
+are in both `paper_models` and `paper_accuracies`. Only in `paper_accuracies`
+are gemma-2-2b-it and gemma-2-9b-it, which are in no split of Table 2. Only in
+`paper_models` are internlm2.5-1.8B-chat-sft and internlm2.5-7B-chat-sft, of
+which the paper has no accuracies.
 """
 from importlib.resources import as_file, files
 from typing import NamedTuple
@@ -13,15 +14,15 @@ from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_tables import read_accuracies
 from csv_plugin.io.tables import ModelInfo, read_models, read_rows
 
-#: In place of a path: the table of the paper.
+#: What a user gives in place of a path to get the table of the paper.
 PAPER = 'paper'
 _DATA = files('csv_plugin') / 'data'
 
 
 class PaperWeights(NamedTuple):
-    """Name of a model on the hub, and number of GPUs of 80 GB for it.
+    """Name of a model on the hub, and number of GPUs of 80 GB to run it on.
 
-    The weights in 16 bits fill less than half of their memory.
+    In 16 bits, its weights fill less than half of the memory of these GPUs.
     """
     path: str
     gpus: int
@@ -30,8 +31,8 @@ class PaperWeights(NamedTuple):
 def paper_accuracies() -> AccuracyTable:
     """Return Tables 3 and 4: accuracies of 59 models on six benchmarks.
 
-    None is missing. Chance levels and numbers of items are those of
-    `known_benchmarks`, as the paper gives none.
+    No accuracy is missing. As the paper states no chance levels and numbers of
+    items, they are taken from `known_benchmarks`.
 
     >>> table = paper_accuracies()
     >>> float(table.column('gsm8k')[table.models.index('Qwen2-72B')])
@@ -53,9 +54,10 @@ def paper_models() -> dict[str, ModelInfo]:
 
 
 def paper_weights() -> dict[str, PaperWeights]:
-    """Return the weights on the hub of the 59 models of Tables 3 and 4.
+    """Return where the weights of the 59 models of Tables 3 and 4 are.
 
-    Base models are first. InternLM2 and 2.5 need code that comes with them.
+    The result is by name of the model, base models first. InternLM2 and 2.5
+    need the Python code that comes with their weights.
     """
     with as_file(_DATA / 'paper_list.csv') as path:
         weights = {}
@@ -66,7 +68,10 @@ def paper_weights() -> dict[str, PaperWeights]:
 
 
 def read_models_or_paper(path: FilePath) -> dict[str, ModelInfo]:
-    """Read a table of models, or the paper's with accuracies and a split."""
+    """Read a table of models, or return the models of the paper for 'paper'.
+
+    Of the paper, they are the 57 models with both accuracies and a split.
+    """
     if path != PAPER:
         return read_models(path)
     models = paper_models()

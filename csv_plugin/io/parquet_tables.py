@@ -1,6 +1,6 @@
-"""Parquet tables of other programs, read by pyarrow.
+"""Read Parquet tables of other programs, with pyarrow.
 
-A forged file can end Python (docs/reliability.md).
+A maliciously made file can crash the Python process (docs/reliability.md).
 """
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ _REMEDY = 'Fetch an intact copy, or write the file again.'
 
 def read_rows_of(path: FilePath,
                  names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of some columns, of any types, as dicts by column."""
+    """Yield each row as a dict of the named columns, which have any types."""
     with _intact(path):
         file = _opened(path)
         columns = file.schema_arrow.names
@@ -36,10 +36,10 @@ def read_rows_of(path: FilePath,
 def read_numbers(
         path: FilePath, key: str
 ) -> tuple[tuple[str, ...], tuple[str, ...], NDArray[np.float64]]:
-    """Read a table with a column of names, and one of numbers for each unit.
+    """Read a table with a column `key` of names and other columns of numbers.
 
-    Returns M names; names of the K other columns; and their numbers, NaN where
-    there is none, `(M, K)`.
+    Returns the M names, the names of the K other columns, and the numbers in
+    them, `(M, K)`, NaN where a cell is empty.
     """
     with _intact(path):
         table = _opened(path).read()
@@ -51,7 +51,7 @@ def read_numbers(
             units.remove(key)
         if not table.num_rows or not units or not has_key:
             raise InputError(
-                path, f'a row or more, a column {key!r} and others',
+                path, f'one row or more, a column {key!r} and other columns',
                 f'{table.num_rows} rows of the columns '
                 f'{", ".join(table.column_names)}'[:200],
                 'Add one row per model, one column per text or benchmark.')
@@ -75,13 +75,14 @@ def read_numbers(
 
 
 def _opened(path: FilePath) -> pq.ParquetFile:
-    # pyarrow gets no path, which it might take for a network address.
+    # pyarrow could take a path for a network address, so it gets the bytes.
     return pq.ParquetFile(
         pa.BufferReader(read_bytes(path)), page_checksum_verification=True)
 
 
 @contextmanager
 def _intact(path: FilePath) -> Iterator[None]:
+    """Turn errors of pyarrow about a damaged file into `InputError`."""
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError, IndexError,

@@ -1,10 +1,11 @@
-"""Predictors as safetensors files: arrays, and the rest as JSON.
+"""Save and load predictors as safetensors files: arrays, and the rest as JSON.
 
-A file holds what was fitted to, and what was found: the hyper-parameters, what
-benchmarks follow, and the mode. Loading executes nothing in it, and needs
-neither torch nor the scoring LM. docs/appendix/binary_files.md describes the
-layout. A file may come from anyone, so types and shapes are checked, and all
-numbers that are taken as an index.
+A file holds the training data (losses and accuracies) and the result of the
+fit: the hyper-parameters, which mean losses each benchmark follows, and the
+mode of the posterior. Loading a file executes nothing in it, and needs neither
+torch nor the scoring LM. docs/appendix/binary_files.md describes the layout.
+As a file may come from anyone, types and shapes of all arrays are checked, and
+that all indices are inside of the arrays that they point into.
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -46,8 +47,10 @@ _HEADER_FIELDS = {
     'sources': 'a list of texts',
     'settings': 'values by name',
 }
-#: Kind of number and axes of the arrays: K columns, n models, B benchmarks, U
-#: units, F forms, A tokens of answers, C other columns.
+#: Layouts of arrays: the kind of number (see `_KINDS`), then a letter for the
+#: length of each axis, or the length itself. K is the number of columns, n of
+#: models, B of benchmarks, U of units, F of forms, A of tokens of answers, and
+#: C of all other columns.
 _FIT = {
     'uniform': 'fK',
     'mean_losses': 'f2',
@@ -58,18 +61,20 @@ _FIT = {
     'fit.n_items': 'iB',
     'units.columns': 'iU',
 }
-#: The same of the model of accuracies, and of each form: H hyper-parameters, C
-#: mean losses.
+#: Layouts of the arrays of an `AccuracyModel`, and of the arrays of each of
+#: its forms. H is the number of hyper-parameters, C here that of mean losses.
 _MODEL = {'model.floor': 'fB', 'model.shares': 'fFB'}
 _FORM = {'hyper': 'fH', 'shares': 'fCB', 'tangent_dual': 'fBn', 'doubt': 'fnB'}
-#: The same of curves; -1 where nothing was left out.
+#: Layouts of the arrays of a `CurveModel`. `left_out` is -1 where there is no
+#: left-out prediction.
 _CURVES = {
     'curves.alpha': 'fB',
     'curves.beta': 'fB',
     'curves.floor': 'fB',
     'curves.left_out': 'fnB',
 }
-#: The same of tokens: S texts, T tokens, E entries of the matrix.
+#: Layouts of the arrays of predictors from token losses. S is the number of
+#: texts, T of tokens, and E of entries of the sparse matrix.
 _TOKENS = {
     'tokens.per_text': 'iS',
     'tokens.n_bytes': 'iS',
@@ -81,17 +86,17 @@ _TOKENS = {
 }
 _KINDS = {'f': 'floating-point numbers', 'i': 'whole numbers', 'b': 'booleans'}
 
-#: Fractions that are less than 1.
+#: The largest number below 1.
 BELOW_1 = float(np.nextafter(1, 0))
-#: Exponents, and logarithms of hyper-parameters, are not larger: powers of e
-#: of them, and squares of these, are far from overflow.
+#: Largest absolute value of exponents and of logarithms of hyper-parameters
+#: that is accepted: even the square of e to this power is far from overflow.
 LARGEST_LOG = 50.
 
 _REMEDY = 'Train the predictor again or fetch an intact copy.'
 
 
 def save_predictor(predictor: Predictor, path: FilePath) -> None:
-    """Write a predictor; the file appears whole or not at all.
+    """Write a predictor; the file appears completely or not at all.
 
     Raises:
         InputError: The folder does not exist.
@@ -160,12 +165,12 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
 
 
 def load_predictor(path: FilePath) -> Predictor:
-    """Read what `save_predictor` wrote.
+    """Read a predictor that `save_predictor` wrote.
 
     Raises:
         InputError: The file is missing, damaged, not a predictor or of
             another format version; or a field or an array in it is missing,
-            of another type or shape, or out of its range.
+            has a wrong type or shape, or has values outside of its range.
     """
     header, arrays = read_container(path, KIND, _REMEDY)
     check_fields(path, 'the header', header, _HEADER_FIELDS, _REMEDY)
@@ -203,7 +208,7 @@ def load_predictor(path: FilePath) -> Predictor:
 
 def _notes(path: FilePath, notes: list[Any],
            names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Read the notes on each benchmark."""
+    """Return the notes on each benchmark, by its name."""
     if len(notes) != len(names):
         raise InputError('notes', f'{len(names)} lists', f'{len(notes)}',
                          _REMEDY)
@@ -217,7 +222,7 @@ def _notes(path: FilePath, notes: list[Any],
 
 def _units(header: Mapping[str, Any], arrays: _Arrays,
            columns: NDArray) -> Units:
-    """Read which columns are units, and which tokens of answers."""
+    """Read which columns are units, and which are tokens of answers."""
     n_columns = len(header['units'])
     _check_places('units.columns', columns, n_columns)
     answers = {}
@@ -230,7 +235,7 @@ def _units(header: Mapping[str, Any], arrays: _Arrays,
 
 
 def _fit(header: Mapping[str, Any], part: _Arrays, units: Units) -> Fit:
-    """Read the training models; check ranges of accuracies and losses."""
+    """Read the training models, and check the ranges of their accuracies."""
     accuracies = part['fit.accuracies']
     if np.any(accuracies > 1):
         raise InputError('fit.accuracies', 'fractions', f'{accuracies.max()}',
@@ -249,7 +254,10 @@ def _fit(header: Mapping[str, Any], part: _Arrays, units: Units) -> Fit:
 
 
 def _losses(part: _Arrays, units: Units) -> NDArray[np.float64]:
-    """Read losses of all columns; those of tokens are stored apart."""
+    """Join the losses of all columns, `(n, K)`.
+
+    In the file, the columns of tokens of answers are in an array of their own.
+    """
     of_others = part['fit.losses']
     of_tokens = part['fit.tokens']
     n_columns = len(part['uniform'])
@@ -268,7 +276,7 @@ def _losses(part: _Arrays, units: Units) -> NDArray[np.float64]:
 
 def _model(path: FilePath, header: Mapping[str, Any], arrays: _Arrays,
            fit: Fit) -> Union[AccuracyModel, CurveModel]:
-    """Read the model of accuracies, or the curves of a baseline."""
+    """Read the `AccuracyModel` or the `CurveModel` of a predictor."""
     n_models, n_benchmarks = fit.observed.accuracies.shape
     lengths = dict(n=n_models, B=n_benchmarks)
     settings = _settings(path, header['settings'])
@@ -278,8 +286,8 @@ def _model(path: FilePath, header: Mapping[str, Any], arrays: _Arrays,
                         part['curves.floor'])
         left_out = part['curves.left_out']
         _check_range('curves.left_out', left_out, -1, 1)
-        # A flat curve lies half-way between its floor and 1, so that a low
-        # accuracy needs a floor below 0.
+        # A flat curve (alpha 0) lies half-way between its floor and 1. It
+        # needs a floor below 0 to be at an accuracy below 1/2.
         lowest = np.where(curves.alpha == 0, -1, 0)
         _check_range('curves.floor', curves.floor, lowest, BELOW_1)
         left_out = np.where(left_out < 0, np.nan, left_out)
@@ -305,13 +313,14 @@ def _model(path: FilePath, header: Mapping[str, Any], arrays: _Arrays,
     except np.linalg.LinAlgError as error:
         raise InputError(path, 'a covariance', f'{error}', _REMEDY) from error
     if not np.isfinite([model.usual_deviations, model.noise]).all():
-        raise InputError(path, 'finite deviations', 'others', _REMEDY)
+        raise InputError(path, 'finite standard deviations',
+                         'infinite or missing ones', _REMEDY)
     return model
 
 
 def _check_range(name: str, values: NDArray, low: Union[float, NDArray],
                  high: Union[float, NDArray]) -> None:
-    """Refuse numbers outside of a range."""
+    """Raise an `InputError` unless all numbers are in `low`..`high`."""
     outside = (values < low) | (values > high)
     if outside.any():
         raise InputError(name, f'numbers in {low}..{high}'[:80],
@@ -331,7 +340,8 @@ def _settings(path: FilePath, values: Mapping[str, Any]) -> Settings:
     numbers = dict(values)
     del numbers['forms'], numbers['floors']
     for name, value in numbers.items():
-        # Logarithms may have any sign.
+        # A setting whose default is above 0 must be above 0, except for
+        # `noise`, which is a logarithm.
         if getattr(usual, name) > 0 and name != 'noise' and not value > 0:
             raise InputError(f'settings, {name}', 'a number above 0',
                              f'{value}', _REMEDY)
@@ -344,7 +354,7 @@ def _settings(path: FilePath, values: Mapping[str, Any]) -> Settings:
         _check_range('straight', np.array(form['straight']), 1, LARGEST_LOG)
         forms.append(Form(form['logarithms'], form['straight']))
     if not forms:
-        raise InputError('settings', 'a form or more', 'none', _REMEDY)
+        raise InputError('settings', 'one form or more', 'none', _REMEDY)
     for floor in values['floors']:
         check_fields(path, 'the settings', {'floors': floor},
                      {'floors': 'a number'}, _REMEDY)
@@ -354,7 +364,10 @@ def _settings(path: FilePath, values: Mapping[str, Any]) -> Settings:
 
 def _tokens(where: FilePath, header: Mapping[str, Any],
             arrays: _Arrays) -> tuple[TargetTokens, 'scipy.sparse.csc_array']:
-    """Read target tokens and the matrix of `TokenColumns`."""
+    """Read the tokens of the scoring LM, and the matrix from them to columns.
+
+    The matrix, `(T, K)`, has what a nat of each token adds to each column.
+    """
     texts = header['texts']
     n_units = len(header['units'])
     part = _taken(where, arrays, _TOKENS, S=len(texts), K=n_units)
@@ -364,7 +377,7 @@ def _tokens(where: FilePath, header: Mapping[str, Any],
         _offsets(part, 'tokens.per_text', n_tokens)
         spans = TextSpans(part['tokens.starts'], part['tokens.ends'],
                           part['tokens.per_text'], part['tokens.n_bytes'])
-        # Compiled code takes them as indices, and does not look.
+        # Compiled code of scipy uses these indices without checking them.
         _check_places('matrix.token', tokens, n_tokens)
         pointers = _offsets(part, 'matrix.per_column', len(tokens))
         matrix = scipy.sparse.csc_array(
@@ -375,14 +388,18 @@ def _tokens(where: FilePath, header: Mapping[str, Any],
 
 
 def _check_places(name: str, places: NDArray, n: int) -> None:
-    """Refuse indices outside of an array of length n."""
+    """Raise an `InputError` for an index outside of an array of length n."""
     if np.any((places < 0) | (places >= n)):
         raise InputError(name, f'indices 0 to {n - 1}',
                          f'{places.min()} to {places.max()}', _REMEDY)
 
 
 def _offsets(part: _Arrays, name: str, total: int) -> NDArray:
-    """Return where each of some sequences starts, and where the last ends."""
+    """Return the cumulative sums of an array of counts, with 0 in front.
+
+    Raises:
+        InputError: The counts do not add up to `total`.
+    """
     counts = part[name]
     if np.any((counts < 0) | (counts > total)) or counts.sum() != total:
         raise InputError(name, f'counts, {total} in all', f'{counts}'[:80],
@@ -396,9 +413,11 @@ def _taken(where: FilePath,
            prefix: str = '',
            /,
            **lengths: int) -> dict[str, NDArray]:
-    """Arrays of the file by the names of their layouts, checked.
+    """Return the arrays of a file that have these layouts, by their names.
 
-    Axes of one letter have one length: the given one, or that of the first.
+    In the file, each name has the prefix. All axes with the same letter must
+    have the same length: the one in `lengths`, or else the length of the first
+    such axis. All numbers must be finite.
     """
     for name, layout in layouts.items():
         kind = layout[0]
@@ -419,5 +438,5 @@ def _taken(where: FilePath,
         if not np.all(np.abs(array) <= np.float64(LARGEST)):
             raise InputError(
                 where, f'finite numbers of at most {LARGEST:g} in {key!r}',
-                'others', _REMEDY)
+                'larger numbers or NaN', _REMEDY)
     return {name: arrays[f'{prefix}{name}'] for name in layouts}

@@ -1,4 +1,4 @@
-"""CSV tables of models and benchmarks, read with the place of each error."""
+"""CSV tables of models and benchmarks; errors name the line and the column."""
 import csv
 import io
 import math
@@ -14,7 +14,7 @@ from csv_plugin.core.escaping import (csv_cell, did_you_mean, from_csv_cell,
 from csv_plugin.core.formatting import shortened
 from csv_plugin.io.files import FilePath, atomic_path, read_text
 
-#: Remedy for cells that are no numbers.
+#: Remedy in errors about cells that are not numbers.
 DIGITS = ('Write digits alone, such as 1172, 0.25 or 2e12: no unit, % or '
           'comma.')
 
@@ -23,10 +23,10 @@ DIGITS = ('Write digits alone, such as 1172, 0.25 or 2e12: no unit, % or '
 class ModelInfo:
     """Family, split and size of a model.
 
-    Cross-validation never separates models of one family. `split` is any name,
-    such as 'train', 'validation' or 'test', or empty. `params_b` are
-    parameters in billions, `tokens` those that it was trained on; NaN where
-    unknown.
+    Cross-validation never separates models of the same family. `split` is any
+    name, such as 'train', 'validation' or 'test', or empty. `params_b` is the
+    number of parameters in billions, and `tokens` the number of tokens that
+    the model was trained on; either is NaN where it is unknown.
     """
     family: str
     split: str
@@ -36,9 +36,11 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class BenchmarkInfo:
-    """Chance level, at least 0 and below 1, and size of a benchmark.
+    """Chance level and number of items of a benchmark.
 
-    `n_items` is 0 where unknown; `main` is False if means leave it out.
+    `chance` is the accuracy of guessing, at least 0 and below 1. `n_items` is
+    0 where it is unknown. `main` is False if means over benchmarks leave this
+    benchmark out.
     """
     chance: float
     n_items: int
@@ -46,12 +48,12 @@ class BenchmarkInfo:
 
 
 def decimal(text: str) -> float:
-    """Return the number that a text is in full, NaN if it is none.
+    """Return the number that the whole text states, or NaN if it is no number.
 
     >>> decimal('-2.5e1'), decimal('1_000'), decimal('25%')
     (-25.0, nan, nan)
     """
-    # Python would also take 1_000 and digits of other scripts.
+    # `float` would also accept 1_000 and digits of other scripts.
     if not text.isascii() or '_' in text:
         return math.nan
     try:
@@ -62,7 +64,7 @@ def decimal(text: str) -> float:
 
 @dataclass(frozen=True)
 class CsvRow:
-    """One row of a CSV file: its line, and the text of each column."""
+    """One row of a CSV file: its line number, and its cells by column."""
     path: str
     line: int
     cells: Mapping[str, str]
@@ -76,7 +78,8 @@ class CsvRow:
     def number(self, column: str, empty: Optional[float] = None) -> float:
         """Return the finite number in a cell, or raise `InputError`.
 
-        `empty`, if it is given, stands for an empty cell or a missing column.
+        If `empty` is given, it is returned for an empty cell or a missing
+        column.
         """
         if empty is not None and not self.cells.get(column):
             return empty
@@ -95,7 +98,7 @@ class CsvRow:
               expected: str,
               remedy: str,
               more: str = '') -> InputError:
-        """Return the error for a cell; `more` is on other such cells."""
+        """Return the error for a cell; `more` is text on other such cells."""
         cell = self.cells[column]
         found = repr(cell) if cell else 'an empty cell'
         return InputError(f'{self.path}, {self.place(column)}', expected,
@@ -109,9 +112,9 @@ class CsvRow:
 def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
     """Read a CSV file in UTF-8 with a header and at least one row.
 
-    It has the given columns among others. The first of them is the key, which
-    is never empty and differs from row to row. Rows and last columns without
-    any text, as spreadsheets leave them, are skipped.
+    The file must have the given columns and may have others. The first given
+    column is the key: its cells must not be empty or occur twice. Rows and
+    last columns without any text, as spreadsheets leave them, are skipped.
     """
     file = os.fspath(path)
     key = columns[0]
@@ -140,7 +143,12 @@ def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
 
 
 def _header(where: str, names: list[str], columns: Sequence[str]) -> list[str]:
-    """Return the names of columns, without empty names at the end."""
+    """Return the names of columns, without empty names at the end.
+
+    Raises:
+        InputError: One of `columns` is missing, or a name is empty or occurs
+            twice.
+    """
     names = [*names]
     while names and not names[-1]:
         names.pop()
@@ -162,9 +170,10 @@ def _header(where: str, names: list[str], columns: Sequence[str]) -> list[str]:
 
 
 def _records(file: str) -> list[tuple[int, list[str]]]:
-    """Return line number and stripped cells of every record with text."""
+    """Return line number and stripped cells of every row with text."""
     text = read_text(file)
-    has_escapes = "'" in text  # seldom, and tables may have millions of cells
+    # Unescaping is slow on millions of cells, and seldom needed.
+    has_escapes = "'" in text
     reader = csv.reader(io.StringIO(text, newline=''), strict=True)
     line = 1
     records = []
@@ -185,15 +194,16 @@ def _records(file: str) -> list[tuple[int, list[str]]]:
 
 
 def split_name(text: str) -> str:
-    """Return the name of a split: 'val' is 'validation'."""
+    """Return the name of a split; 'val' stands for 'validation'."""
     return 'validation' if text == 'val' else text
 
 
 def read_models(path: FilePath) -> dict[str, ModelInfo]:
-    """Read `model` and `family`, and perhaps `split`, `params_b`, `tokens`.
+    """Read a table with the columns `model` and `family`.
 
-    The last three may have empty cells. The split `val` means `validation`.
-    Models are in the order of the file.
+    The columns `split`, `params_b` and `tokens` may be missing or have empty
+    cells. The split `val` means `validation`. The result has the models in the
+    order of the file.
     """
     models = {}
     for row in read_rows(path, ('model', 'family')):
@@ -201,7 +211,7 @@ def read_models(path: FilePath) -> dict[str, ModelInfo]:
         for column in ('params_b', 'tokens'):
             sizes[column] = row.number(column, math.nan)
             if sizes[column] <= 0:
-                raise row.error(column, 'a number of more than 0',
+                raise row.error(column, 'a number above 0',
                                 'Leave the cell empty where it is unknown.')
         models[row.cells['model']] = ModelInfo(
             row.text('family'), split_name(row.cells.get('split', '')),
@@ -210,10 +220,11 @@ def read_models(path: FilePath) -> dict[str, ModelInfo]:
 
 
 def read_benchmarks(path: FilePath) -> dict[str, BenchmarkInfo]:
-    """Read the columns `benchmark`, `chance`, `n_items`, `main`.
+    """Read a table with the columns `benchmark`, `chance` and `n_items`.
 
-    An empty `n_items` means that the number is unknown. The column `main` may
-    be missing, which means 1. Benchmarks are in the order of the file.
+    An empty cell of `n_items` means that the number is unknown. A column
+    `main` has 0 for benchmarks that means leave out; a missing column or an
+    empty cell means 1. The result has the benchmarks in the order of the file.
     """
     benchmarks = {}
     for row in read_rows(path, ('benchmark', 'chance', 'n_items')):
@@ -229,7 +240,7 @@ def read_benchmarks(path: FilePath) -> dict[str, BenchmarkInfo]:
                             'Leave the cell empty where it is unknown.')
         if main not in ('0', '1'):
             raise row.error('main', '1 or 0',
-                            'Use 0 to leave it out of means.')
+                            'Write 0 to leave the benchmark out of means.')
         benchmarks[row.cells['benchmark']] = BenchmarkInfo(
             chance, int(n_items), main == '1')
     return benchmarks
@@ -237,7 +248,11 @@ def read_benchmarks(path: FilePath) -> dict[str, BenchmarkInfo]:
 
 def check_names_in(path: FilePath, kind: str, names: Collection[str],
                    other_path: FilePath, known: Collection[str]) -> None:
-    """Refuse a file with names, such as of models, that another is without."""
+    """Raise an `InputError` if a file has names that another file lacks.
+
+    `names` are in the file `path`, `known` in `other_path`. `kind` is what
+    they name, such as 'models'.
+    """
     missing = [name for name in names if name not in known]
     if missing:
         listed = ', '.join(map(repr, missing))
@@ -254,7 +269,7 @@ def _splits_of(models: Sequence[str], info: Mapping[str,
 
 def models_in(splits: Sequence[str], models: Sequence[str],
               info: Mapping[str, ModelInfo]) -> tuple[str, ...]:
-    """Return the models that are in one of the splits, in their order."""
+    """Return the models that are in one of the splits, in the given order."""
     check_list('splits', splits)
     present = _splits_of(models, info) - {''}
     for split in splits:
@@ -275,7 +290,11 @@ def models_to_fit(
     info: Mapping[str, ModelInfo],
     predicted: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Return models of splits, by default all but 'test' and `predicted`."""
+    """Return the models of `splits`, to which a predictor is fitted.
+
+    Without `splits`, they are all splits but 'test' and the splits in
+    `predicted`.
+    """
     present = _splits_of(models, info)
     rest = sorted(present - {'', 'test', *predicted})
     if not (splits or rest) and 'train' in predicted:
@@ -288,11 +307,12 @@ def models_to_fit(
 
 def write_csv(path: FilePath, header: Sequence[str],
               rows: Iterable[Sequence[object]]) -> None:
-    """Write a CSV file; it appears whole or not at all.
+    """Write a CSV file; it appears completely or not at all.
 
-    Floats have all their digits, NaN is an empty cell; see also `csv_cell`.
+    Floats are written with all their digits, and NaN as an empty cell. Texts
+    are written as `csv_cell` says.
     """
-    # UTF-8 cannot hold names of files that are not Unicode.
+    # File names that are not Unicode cannot be encoded, so they are escaped.
     with atomic_path(path) as temporary, temporary.open(
             'w', encoding='utf-8', errors='backslashreplace',
             newline='') as file:
@@ -300,7 +320,8 @@ def write_csv(path: FilePath, header: Sequence[str],
         quoted = csv.writer(file, lineterminator='\n', quoting=csv.QUOTE_ALL)
         for row in chain([header], rows):
             cells = list(map(_cell, row))
-            # Python before 3.13 quotes no carriage return by itself.
+            # Before Python 3.13, `csv` does not quote cells because of a
+            # carriage return, so all cells of such a row are quoted.
             has_return = '\r' in ''.join(map(str, cells))
             writer = quoted if has_return else plain
             writer.writerow(cells)
@@ -309,5 +330,5 @@ def write_csv(path: FilePath, header: Sequence[str],
 def _cell(value: object) -> object:
     if isinstance(value, str):
         return csv_cell(value)
-    # Only NaN, of whatever float type, differs from itself.
+    # Only NaN, of any float type, differs from itself.
     return '' if value != value else value

@@ -1,4 +1,4 @@
-"""Validation sets as JSON lines, and the one that ships."""
+"""Read and write validation sets, and read the one in this package."""
 import json
 from codecs import BOM_UTF8
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from csv_plugin.io.containers import errors_name
 from csv_plugin.io.files import FilePath, file_set, read_bytes, write_text
 from csv_plugin.io.json_files import check_fields, parse_json, write_json
 
-#: Files of a validation set in its folder.
+#: Names of the files that `write_validation_set` writes.
 TEXTS, MANIFEST = 'texts.jsonl', 'manifest.json'
 _FIELDS = dict.fromkeys(('text_id', 'text', 'source'), 'a text')
 _REMEDY = 'Repair the line: one JSON object per line.'
@@ -22,8 +22,9 @@ def read_texts(path: FilePath) -> TextSet:
     """Read a validation set, in the order of the file.
 
     The file is UTF-8. Every line is a JSON object with the strings `text_id`
-    and `text`. It may also have the string `source`, and `[start, end]` in
-    characters as the `answer`. Blank lines are skipped, other fields ignored.
+    and `text`. It may also have the string `source`, and as `answer` the pair
+    `[start, end]`, which says between which characters of the text the right
+    answer is. Blank lines are skipped, and other fields are ignored.
 
     Raises:
         InputError: The file cannot be read or decoded or has no text, a line
@@ -34,7 +35,7 @@ def read_texts(path: FilePath) -> TextSet:
     first_line: dict[str, int] = {}
     for line, content in enumerate(read_bytes(path).splitlines(), start=1):
         where = f'{path}, line {line}'
-        # A byte order mark is no text, either.
+        # A line with only a byte order mark is blank, too.
         if not content.removeprefix(BOM_UTF8).strip():
             continue
         text = _text(where, parse_json(content, where, _REMEDY))
@@ -51,7 +52,7 @@ def read_texts(path: FilePath) -> TextSet:
 
 
 def _text(where: str, record: Any) -> Text:
-    """Return the text of a line, whose fields are checked."""
+    """Check the fields of a line, and return its text."""
     if isinstance(record, dict):
         record = {'source': '', 'answer': None} | record
     check_fields(where, 'the line', record, _FIELDS, _REMEDY)
@@ -62,15 +63,16 @@ def _text(where: str, record: Any) -> Text:
     if answer is not None and not is_pair:
         raise InputError(
             where, "two whole numbers as 'answer'",
-            repr(answer)[:80], 'Give the positions of its first character and '
-            'of the character after its last, counted from 0.')
+            repr(answer)[:80], 'Give the position of the first character of '
+            'the answer in the text, and the position after its last '
+            'character, counted from 0.')
     with errors_name(where, 'a text with a valid answer', _REMEDY):
         place = None if answer is None else (answer[0], answer[1])
         return Text(record['text_id'], record['text'], record['source'], place)
 
 
 def write_texts(path: FilePath, texts: TextSet) -> None:
-    """Write a validation set; the file appears whole or not at all.
+    """Write a validation set; the file appears completely or not at all.
 
     Raises:
         InputError: The folder does not exist.
@@ -86,10 +88,11 @@ def write_texts(path: FilePath, texts: TextSet) -> None:
 
 def write_validation_set(folder: FilePath, texts: TextSet,
                          manifest: Mapping[str, Any]) -> None:
-    """Write `texts.jsonl` and `manifest.json`, both or none.
+    """Write `texts.jsonl` and `manifest.json` into a folder.
 
-    The folder is made if it does not exist. The manifest says how the texts
-    were made; see docs/validation_sets.md.
+    The folder is made if it does not exist. If an error occurs, neither file
+    is written. The manifest says how the texts were made; see
+    docs/validation_sets.md.
     """
     out = Path(folder)
     with file_set(out):
@@ -100,8 +103,8 @@ def write_validation_set(folder: FilePath, texts: TextSet,
 def shipped_texts() -> TextSet:
     """Return the 500 texts that come with the package, with their answers.
 
-    The project wrote them, in English and Chinese, and gives them away under
-    CC0 1.0; see docs/validation_sets.md.
+    They are in English and Chinese, and were written for this package. Their
+    license is CC0 1.0; see docs/validation_sets.md.
 
     >>> shipped_texts()
     TextSet(500 texts e775fa504a46)
@@ -111,7 +114,7 @@ def shipped_texts() -> TextSet:
 
 
 def subtask_name(text: Text) -> str:
-    """Return the sub-task that a text belongs to, from its id.
+    """Return the sub-task of a text, which its id states after the benchmark.
 
     >>> subtask_name(Text('mmlu/anatomy/17', 'x'))
     'anatomy'

@@ -282,8 +282,8 @@ def test_tasks_are_those_of_the_harness(folder, capsys):
     (['--answers', 'answers.csv:old', 'answers.csv:mine'
       ], 'one of the models, found old, new, same'),
     (['losses.csv:old', 'bits.csv:new'],
-     'losses.csv:old beside bits.csv:new: expected losses in one unit, found '
-     'mean losses of 2.5 and 1.2. '),
+     'losses.csv:old beside bits.csv:new: expected losses in the same unit, '
+     'found mean losses of 2.5 and 1.2. '),
     (['losses.csv:old', 'few.csv:new'],
      'few.csv:new beside losses.csv:old: expected losses on the same columns, '
      "found 'code/2' in place of 'code/1'."),

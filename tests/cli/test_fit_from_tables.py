@@ -137,7 +137,7 @@ def test_left_out_families_that_nothing_can_be_fitted_to_are_told(
     for name in ('both', 'alone'):
         (tmp_path / name).mkdir()
     assert not main(call_on(tmp_path / 'both', small, '--leave-family-out'))
-    assert ('warning: easy: 4 models not predicted, as none of'
+    assert ('warning: easy: 4 models not predicted, because no'
             in capsys.readouterr().out)
     assert 'models of several families were run' in refusal(
         capsys, *call_on(tmp_path / 'alone', small.only('easy'),
@@ -217,7 +217,7 @@ def test_splits(tmp_path, call, fit, predict, n_rows, title):
     ('--fit dev', "models in split 'dev', found only test, train, validation"),
     ('--predict test dev', "models in split 'dev'"),
     ('--predict train validation', 'nor of train, validation, found none.'),
-    ('--fit train test', 'test in both. Take it out of one, or use --leave-'),
+    ('--fit train test', 'test in both. Take the split out of one of'),
 ])
 def test_splits_that_do_not_go(tmp_path, call, capsys, options, found):
     assert found in refusal(capsys, *call, *options.split())

@@ -124,7 +124,7 @@ def test_configs_are_copied(tmp_path, monkeypatch, capsys):
     assert main(['demo', '--copy-configs', 'eval_csv']) == 0
     (tmp_path / 'eval_csv.py').write_text('mine')
     assert main('demo --copy-configs eval_csv --out new/folder'.split()) == 0
-    assert 'eval_csv.py: expected no file, or the same' in refusal(
+    assert 'eval_csv.py: expected no file, or an unchanged copy' in refusal(
         capsys, 'demo', '--copy-configs')
     assert "eval_csv_slurm, eval_csv_trial, found 'eval'" in refusal(
         capsys, 'demo', '--copy-configs', 'eval')

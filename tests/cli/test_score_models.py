@@ -143,8 +143,8 @@ def test_folders_without_a_tokenizer_are_found_first(texts, tmp_path, capsys):
     for name in ('a', 'b', 'c'):
         shutil.copytree(MODEL, name)
     shutil.copy(Path(TOKENIZER[1]) / 'tokenizer.json', 'b')
-    assert ('none in a, c. Name one for all models by --tokenizer, such as b.'
-            in refusal(capsys, *OUT, 'b', 'a', 'c'))
+    assert ('none in a, c. Name a tokenizer for all models by --tokenizer, '
+            'such as b.' in refusal(capsys, *OUT, 'b', 'a', 'c'))
     assert not (tmp_path / 'out').exists()
     # What is there needs none.
     assert call('a', 'c') == 0

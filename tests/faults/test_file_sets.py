@@ -414,7 +414,7 @@ def test_a_folder_that_another_call_removes(tmp_path, monkeypatch, name):
         return function(*words)
 
     monkeypatch.setattr(name, late)
-    with pytest.raises(InputError, match='Wait for its end'):
+    with pytest.raises(InputError, match='Wait until that call ends'):
         with sole_writer(tmp_path / 'out'):
             pass
 

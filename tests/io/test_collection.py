@@ -72,7 +72,7 @@ def test_coverage_names_models_without_accuracy():
         'none of m@1, m@2'
     ]
     with pytest.raises(
-            InputError, match="'quiz': expected that of a model to fit to"):
+            InputError, match="'quiz': expected the accuracy of a model to"):
         made().coverage(['m@1', 'm@2'])
 
 
@@ -157,7 +157,7 @@ def test_losses_of_an_earlier_run_are_named(runs):
     dump.write_bytes(dump.read_bytes()[:100])
     with pytest.warns(
             UserWarning,
-            match="of 'm@1' are those of .*run1, as .*"
+            match="of 'm@1' are read from .*run1, because .*"
             'later run cannot be used .*run2: '):
         collection = collected(runs)
     assert losses_in(collection.losses)['m@1'] == 1.

@@ -211,7 +211,8 @@ def test_contradictory_texts_are_refused(changes):
 def test_shards_of_different_origin_are_refused(changes):
     name, = changes
     shards = [dump(row('zh')), dump(row('en')), dump(row('empty'), **changes)]
-    with pytest.raises(InputError, match=f'the same {name} in all, found'):
+    with pytest.raises(
+            InputError, match=f'the same {name} in all shards, found'):
         merge_dumps(shards)
 
 

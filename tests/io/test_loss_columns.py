@@ -44,8 +44,8 @@ def test_names_of_counts_and_settings(tmp_path, name):
     (range(6), 'whole numbers'),
     ([500, 1000, 1500, 500, 1000, 1500], 'whole numbers'),
     ([0.003] * 6, 'the same for all models'),
-    (1e3 * (1 + RNG.random(6)), 'far from the others'),
-    (3e-7 * (1 + RNG.random(6)), 'far from the others'),
+    (1e3 * (1 + RNG.random(6)), 'far from the values of other'),
+    (3e-7 * (1 + RNG.random(6)), 'far from the values of other'),
 ])  # yapf: disable
 def test_values_that_are_no_losses(tmp_path, values, reason):
     path = table(tmp_path, x=values, **LOSSES)

@@ -169,7 +169,8 @@ def test_other_endings_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize('table, message', [
-    (dict(x=[1.0]), "a column 'model' and others, found 1 rows of .* x. Add"),
+    (dict(x=[1.0]),
+     "a column 'model' and other columns, found 1 rows of .* x. Add"),
     (dict(model=['a']), 'found 1 rows of the columns model'),
     (dict(model=pa.array([], pa.string()), x=[]), 'found 0 rows'),
     (dict(model=['a', None], x=[1.0, 1]), 'texts without a gap'),

@@ -163,7 +163,7 @@ def test_names_that_no_predictor_has_are_refused(path, change, problem):
     (lambda s: s.update(knee=0), 'a number above 0'),
     (lambda s: s.update(floors=['a']), "a number as 'floors'"),
     (lambda s: s.update(tilt=float('inf')), 'the number Infinity'),
-    (lambda s: s.update(forms=[]), 'a form or more'),
+    (lambda s: s.update(forms=[]), 'one form or more'),
     (lambda s: s.update(forms=5), "a list as 'forms'"),
     (lambda s: s.update(forms=[5]), 'form 0'),
     (lambda s: s['forms'][0].pop('straight'), "a number as 'straight'"),

@@ -108,7 +108,7 @@ def test_the_apostrophe_before_a_formula_is_taken_away(write):
      "found '-', and 2 more such cells: line 3, column 'x', line 3, column 'y'"
      '. Write digits'),
     ('models', 'model,family,tokens\na,Yi,2T\n', 'or an empty cell, .* 2e12'),
-    ('models', 'model,family,tokens\na,Yi,-1\n', "'tokens': .* more than 0"),
+    ('models', 'model,family,tokens\na,Yi,-1\n', "'tokens': .* above 0"),
     ('benchmarks', 'benchmark,chance,n_items\nx,-0.1,1\n', "found '-0.1'"),
     ('benchmarks', 'benchmark,chance,n_items\nx,0,1e300\n', "found '1e300'"),
 ])

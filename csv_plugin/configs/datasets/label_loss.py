@@ -1,4 +1,4 @@
-"""The label-token loss of any benchmark, over its full test set.
+"""Measure the mean loss on a benchmark's right answers, over its test set.
 
     with read_base():
         from opencompass.configs.datasets.siqa.siqa_ppl_ced5f6 import \\
@@ -12,10 +12,12 @@ from csv_plugin.oc.inferencers import LabelLossInferencer
 
 
 def label_loss(dataset: dict) -> dict:
-    """Return the entry for the loss of a benchmark's right answers."""
-    # Imports at the top of a config are lazy: they give names, not modules.
+    """Return the dataset entry for the loss on a benchmark's right answers."""
+    # In a config, mmengine replaces imports at the top by lazy objects, which
+    # cannot be called here.
     host = __import__('opencompass.utils', fromlist=['utils'])
-    # None stands for the default of a loader, and is no part of a name.
+    # None means the default of a loader, and cannot be part of a name. `k` and
+    # `n` are for repeated answers, which a loss does not need.
     entry = {}
     for key, value in dataset.items():
         if key not in ('k', 'n') and value is not None:

@@ -1,11 +1,12 @@
 """The paper's six benchmarks, for base and for chat models.
 
-The paper names no variants. `base_benchmarks` are those of the tables in
-OpenCompass's descriptions of these benchmarks, which agree with the paper
-where they have a model in common; `chat_benchmarks` are those that the same
-descriptions name for chat models. Both variants of CMMLU are our choice.
-C-Eval is run on its validation split (group `ceval`), because the answers of
-its test split, the paper's `ceval-test`, are not public.
+The paper does not say which OpenCompass configurations it used.
+`base_benchmarks` are the configurations with which OpenCompass's descriptions
+of these benchmarks report accuracies; where the paper has the same model, the
+accuracies agree. `chat_benchmarks` are the configurations that these
+descriptions name for chat models. For CMMLU, both configurations are our own
+choice. C-Eval is run on its validation split (group `ceval`), because the
+answers of its test split (`ceval-test` in the paper) are not public.
 """
 from mmengine.config import read_base
 
@@ -37,10 +38,10 @@ with read_base():
 
 
 def one_by_one(dataset: dict) -> dict:
-    """Return the entry with batches of one question.
+    """Return a dataset entry whose questions are run in batches of one.
 
-    In OpenCompass, perplexities depend on the other questions of a batch; with
-    models of the class `BatchedBaseModel` they do not.
+    In OpenCompass, perplexities depend on the other questions in a batch,
+    unless the model is of this package's class `BatchedBaseModel`.
     """
     infer_cfg = dataset['infer_cfg']
     inferencer = dict(infer_cfg['inferencer'], batch_size=1)

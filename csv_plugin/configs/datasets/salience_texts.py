@@ -1,6 +1,6 @@
-"""The validation set whose token losses are collected: the demo's texts.
+"""Measure token losses on a validation set, by default the demo's texts.
 
-For texts of your own (JSON lines, see `csv_plugin.io.text_sets`):
+To use texts of your own (JSON lines, see `csv_plugin.io.text_sets`), write:
 
     with read_base():
         from csv_plugin.configs.datasets.salience_texts import salience_texts
@@ -22,10 +22,11 @@ def salience_texts(path: str, context: int | None = None) -> dict:
 
     Args:
         path (str): The file, relative to where OpenCompass is started.
-        context (Optional[int]): Longest window in tokens (default: the
-            model's own).
+        context (Optional[int]): Length of the longest window in tokens
+            (default: the context length of the model).
     """
-    # Imports at the top of a config are lazy: they give names, not modules.
+    # In a config, mmengine replaces imports at the top by lazy objects, which
+    # cannot be called here.
     datasets = __import__('csv_plugin.oc.datasets', fromlist=['datasets'])
     dumps = __import__('csv_plugin.io.runs.run_dumps', fromlist=['run_dumps'])
     fingerprint = datasets.read_nonempty_texts(path).fingerprint

@@ -1,4 +1,4 @@
-"""Five exams of a small invented world, 240 questions each."""
+"""Five exams on Tidewell, a small invented world, with 240 questions each."""
 from opencompass.openicl.icl_evaluator import AccEvaluator
 from opencompass.openicl.icl_inferencer import GenInferencer, PPLInferencer
 from opencompass.openicl.icl_prompt_template import PromptTemplate
@@ -8,7 +8,7 @@ from csv_plugin.demo.exams import TidewellExam, tidewell_final_answer
 
 
 def choice_exam(kind: str) -> dict:
-    """Return the entry of an exam with four answers to each question."""
+    """Return the dataset entry of an exam with four options per question."""
     template = {label: '{question}{' + label + '}' for label in 'ABCD'}
     return dict(
         abbr=kind,
@@ -25,9 +25,9 @@ def choice_exam(kind: str) -> dict:
 
 
 def solution_exam(kind: str, n_tokens: int) -> dict:
-    """Return the entry of an exam with worked solutions.
+    """Return the dataset entry of an exam whose solutions are generated.
 
-    The longest solution has so many tokens.
+    At most `n_tokens` tokens are generated per question.
     """
     return dict(
         abbr=kind,

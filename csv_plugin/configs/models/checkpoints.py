@@ -1,11 +1,12 @@
-"""Checkpoints of pretraining runs as models, named `run@step`.
+"""Make model entries of checkpoints of pretraining runs, named `run@step`.
 
     with read_base():
         from csv_plugin.configs.models.checkpoints import checkpoint_models
     models = checkpoint_models('runs/*/checkpoint-*', max_seq_len=4096)
     del checkpoint_models
 
-Code in the folders does not run. For checkpoints that need theirs, add
+Python code in the folders of checkpoints does not run. For checkpoints that
+need their own code, pass also
 
     model_kwargs=dict(trust_remote_code=True),
     tokenizer_kwargs=dict(trust_remote_code=True)
@@ -16,20 +17,21 @@ from opencompass.models import HuggingFaceBaseModel
 def checkpoint_models(pattern: str,
                       levels: int = 1,
                       **entry: object) -> list[dict]:
-    """Return entries of all checkpoints, each run's in the order of steps.
+    """Return the model entries of all checkpoints, sorted by run and step.
 
     Args:
         pattern (str): Folders whose names end with a step, relative to where
             OpenCompass is started.
-        levels (int): How many of the folders above name the run.
-        entry (object): Further keys of the entries, such as `tokenizer_path`,
-            or other values, such as `run_cfg`.
+        levels (int): How many parent folders of a checkpoint name the run.
+        entry (object): Keys to add to all entries, such as `tokenizer_path`,
+            or to replace, such as `run_cfg`.
 
     Raises:
         InputError: There are no such folders, or a checkpoint comes with
-            code that may not run.
+            code that is not allowed to run.
     """
-    # Imports at the top of a config are lazy: they give names, not modules.
+    # In a config, mmengine replaces imports at the top by lazy objects, which
+    # cannot be called here.
     io = __import__('csv_plugin.io.model_paths', fromlist=['io'])
     oc = __import__('csv_plugin.oc.models', fromlist=['oc'])
     models = []

@@ -1,21 +1,22 @@
-"""The open models of the paper, by their names there.
+"""Model entries of the paper's open models, with the names in the paper.
 
 `base_models` and `chat_models` are the 57 models of Table 2 that have
-accuracies in Tables 3 and 4, and `unsplit_models` the two with accuracies but
-in no split. Two models of Table 2, internlm2.5-1.8B-chat-sft and
-internlm2.5-7B-chat-sft, have none. The entries load models
+accuracies in Tables 3 and 4. `unsplit_models` are the two models that have
+accuracies but are in no split of Table 2. Two models of Table 2,
+internlm2.5-1.8B-chat-sft and internlm2.5-7B-chat-sft, have no accuracies and
+no entries. The entries load models
 
-* in bfloat16, with up to 14 billion parameters on one GPU, up to 34 on two
-  and more on four GPUs, of 80 GB each;
-* without the code that comes with a model, but for InternLM2 and 2.5, which
-  need theirs (`with_own_code`);
-* with eager attention for Gemma 2, whose soft cap the default attention
-  leaves out.
+* in bfloat16: models of up to 14 billion parameters on one GPU, of up to 34
+  billion on two GPUs, and larger models on four GPUs, of 80 GB each;
+* without the Python code that comes with a model, except for InternLM2 and
+  2.5, which need it (`with_own_code`);
+* with eager attention for Gemma 2, because the default attention leaves out
+  its soft cap.
 """
 from opencompass.models import (HuggingFaceBaseModel,
                                 HuggingFacewithChatTemplate)
 
-# Longest context in tokens, by the beginning of the name.
+# Longest context in tokens, by the beginning of the model's path.
 _context = {
     'meta-llama/Llama-2': 4096,
     'meta-llama/Meta-Llama-3': 8192,
@@ -24,7 +25,7 @@ _context = {
     'google/': 8192,
     'internlm/': 32768,
 }
-# Words that end a turn of a chat, by the beginning of the name.
+# Words that end a turn of a chat, by the beginning of the model's path.
 _stop_words = {
     'meta-llama/Meta-Llama-3': ['<|end_of_text|>', '<|eot_id|>'],
     'Qwen/Qwen1.5': ['<|im_end|>', '<|im_start|>'],
@@ -48,7 +49,7 @@ def chat_model(path: str, num_gpus: int = 1) -> dict:
 
 
 def model_of(path: str, num_gpus: int) -> dict:
-    """Return the part that entries of base and chat models share."""
+    """Return the keys that entries of base and of chat models share."""
     model_kwargs = dict(
         device_map='auto',
         torch_dtype='torch.bfloat16',
@@ -56,12 +57,13 @@ def model_of(path: str, num_gpus: int) -> dict:
     if path.startswith('google/gemma-2'):
         model_kwargs['attn_implementation'] = 'eager'
     return dict(
-        # The paper writes this name in another case than the hub.
+        # The paper writes this name with a small letter, unlike the hub.
         abbr=path.split('/')[1].replace('Llama-2-70b-hf', 'llama-2-70b-hf'),
         path=path,
         model_kwargs=model_kwargs,
         tokenizer_kwargs=dict(trust_remote_code=False),
-        # Without a value, OpenCompass runs the model's code to look it up.
+        # Without `max_seq_len`, OpenCompass runs the code that comes with the
+        # model to look it up.
         max_seq_len=value_of(_context, path),
         max_out_len=1024,
         batch_size=8,
@@ -69,11 +71,13 @@ def model_of(path: str, num_gpus: int) -> dict:
 
 
 def with_own_code(models: list[dict], allowed: bool) -> list[dict]:
-    """Return the entries with own code for models that need it.
+    """Return the entries, in which models that need their own code may run it.
 
-    An `InputError` if one does and the user has not allowed the code.
+    Raises:
+        InputError: A model needs its own code, and not `allowed`.
     """
-    # Imports at the top of a config are lazy: they give names, not modules.
+    # In a config, mmengine replaces imports at the top by lazy objects, which
+    # cannot be called here.
     oc = __import__('csv_plugin.oc.models', fromlist=['oc'])
     entries = []
     for model in models:
@@ -84,14 +88,18 @@ def with_own_code(models: list[dict], allowed: bool) -> list[dict]:
 
 
 def value_of(table: dict, path: str) -> object:
-    """Return the value for the beginning of a path, or None."""
+    """Return the value of the key with which a path begins, or None."""
     values = [table[start] for start in table if path.startswith(start)]
     return values[0] if values else None
 
 
 def paper_entries() -> tuple[list[dict], list[dict], list[dict]]:
-    """Return base models, chat models, and those in no split."""
-    # Imports at the top of a config are lazy: they give names, not modules.
+    """Return entries of base models, chat models, and models in no split.
+
+    Models in no split of Table 2 are chat models.
+    """
+    # In a config, mmengine replaces imports at the top by lazy objects, which
+    # cannot be called here.
     io = __import__('csv_plugin.io.paper', fromlist=['io'])
     in_table_2 = io.paper_models()
     base: list[dict] = []

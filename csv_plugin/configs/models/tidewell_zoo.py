@@ -1,7 +1,8 @@
-"""Small language models that were trained on the documents of Tidewell.
+"""Small language models, trained on documents about an invented world.
 
-`held_out_models` ship with the package; no predictor was fitted to them.
-`zoo_models(folder)` lists all checkpoints that tools/demo_maker trains.
+`held_out_models` are the models that come with the package; no predictor was
+fitted to them. `zoo_models(folder)` lists all checkpoints that
+tools/demo_maker trains.
 """
 from itertools import product
 from os.path import abspath, dirname, join
@@ -12,13 +13,16 @@ shipped_zoo = abspath(join(dirname(abspath(__file__)), '../../demo/zoo'))
 
 
 def zoo_model(zoo: str, series: str, size: str, percent: int) -> dict:
-    """Return the entry of a checkpoint, named such as `a-l@50`."""
+    """Return the model entry of a checkpoint, with a name such as `a-l@50`.
+
+    `percent` is the finished share of the training.
+    """
     return dict(
         abbr=f'{series}-{size}@{percent}',
         type=BatchedBaseModel,
         path=join(abspath(zoo), series, size, str(percent)),
         tokenizer_path=join(abspath(zoo), series, 'tokenizer'),
-        # Stored in fp16; fp32 is faster and more exact on a CPU.
+        # Weights are stored in fp16; on a CPU, fp32 is faster and more exact.
         model_kwargs=dict(torch_dtype='torch.float', trust_remote_code=False),
         tokenizer_kwargs=dict(trust_remote_code=False),
         max_seq_len=512,
@@ -33,7 +37,10 @@ whole_zoo = [
 
 
 def zoo_models(zoo: str, models: list = whole_zoo) -> list[dict]:
-    """Return entries of 7 checkpoints of each model, by default of all 36."""
+    """Return the entries of 7 checkpoints of each model in `models`.
+
+    By default, these are all 36 models. `zoo` is their folder.
+    """
     entries = []
     for series, size in models:
         for percent in [10, 20, 35, 50, 65, 80, 100]:

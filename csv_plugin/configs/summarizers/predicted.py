@@ -1,6 +1,6 @@
-"""Predictions of the shipped predictors beside the observed accuracies.
+"""Show predictions of the demo's predictors beside the observed accuracies.
 
-The environment variable CSV_PREDICTOR names the file of another predictor:
+The environment variable CSV_PREDICTOR names a predictor to use in their place:
 
     CSV_PREDICTOR=/path/to/predictor.safetensors opencompass ... \\
         --summarizer predicted --config-dir "$(salience demo --where configs)"

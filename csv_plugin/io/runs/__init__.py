@@ -1,1 +1,1 @@
-"""Work directories of OpenCompass: their dumps and their accuracies."""
+"""Read dumps and accuracies from work directories of OpenCompass."""

@@ -1,7 +1,8 @@
-"""Token-loss dumps in the folders of OpenCompass runs and elsewhere.
+"""Find and read token-loss dumps, in OpenCompass runs and elsewhere.
 
-docs/appendix/binary_files.md has their names. OpenCompass takes the existence
-of `<dataset>.json` for the proof that a dataset is done.
+docs/appendix/binary_files.md has the names of their files in a run. There, a
+file `<dataset>.json` beside a dump tells OpenCompass that the model has been
+run on the dataset.
 """
 import glob
 import os
@@ -19,14 +20,14 @@ from csv_plugin.io.files import (NOT_THERE, FilePath, check_file_names,
                                  read_bytes)
 from csv_plugin.io.runs.run_failures import ERROR, failure_of
 
-#: Beginning of the names of validation sets among the datasets of a run.
+#: Prefix of the names of validation sets among the datasets of a run.
 TEXTS = 'salience_texts-'
 _PART = re.compile(rf'({TEXTS}[0-9a-f]+)(?:_(\d+))?')
 _SUFFIX, _DONE = '.safetensors', '.json'
 
 
 class NoDump(InputError):
-    """Error: a run never scored a model on a validation set."""
+    """Error: a run has no dump of a model on a validation set."""
 
 
 def dataset_abbr(fingerprint: str) -> str:
@@ -54,9 +55,15 @@ def read_run_dump(work_dir: FilePath, model: str,
                   fingerprint: str) -> TokenLossDump:
     """Read the losses of one model on one validation set from a run.
 
-    Of its fingerprint, the first 12 digits are compared; an empty one stands
-    for the only set of the run. Texts are in any order; of a partitioned run
-    that was not finished, only those of its finished parts.
+    The validation set is found by the first 12 digits of its fingerprint; an
+    empty fingerprint stands for the only validation set of the run. The texts
+    are in any order. If the run split the set into parts and was not finished,
+    the result has only the texts of the finished parts.
+
+    Raises:
+        NoDump: The run has no dump of the model on the validation set, and
+            recorded no error about it.
+        InputError: A dump cannot be read, or scoring failed.
     """
     check_file_names(f'model {model!r}, part', model.split('/'),
                      'Name a folder of predictions/ in the run.')
@@ -68,7 +75,7 @@ def read_run_dump(work_dir: FilePath, model: str,
     if not fingerprint and len(found) == 1:
         abbr = found[0]
     parts = dumps.get(abbr, {})
-    # OpenCompass too prefers the file of a run that was not partitioned.
+    # Like OpenCompass, prefer a file with all texts to files with parts.
     if '' in parts:
         return read_model_dump(parts[''])
     for part, done in _files(folder, _DONE).get(abbr, {}).items():
@@ -97,7 +104,7 @@ def read_run_dump(work_dir: FilePath, model: str,
 
 
 def read_model_dump(path: Path) -> TokenLossDump:
-    """Read a dump that lies in the folder of its model."""
+    """Read a dump in the folder of a model, and check that it is its own."""
     again = f'remove {path.stem}{_DONE} beside it, and run again with -r.'
     try:
         dump = read_dump(path)
@@ -115,7 +122,10 @@ def read_model_dump(path: Path) -> TokenLossDump:
 
 
 def _files(folder: Path, suffix: str) -> dict[str, dict[str, Path]]:
-    """Return paths by dataset and number of the part, '' if it is whole."""
+    """Return the paths of files by dataset and number of the part.
+
+    The number is '' for a file with the whole dataset.
+    """
     paths: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.glob('*' + suffix)):
         match = _PART.fullmatch(path.name.removesuffix(suffix))
@@ -126,18 +136,24 @@ def _files(folder: Path, suffix: str) -> dict[str, dict[str, Path]]:
 
 @dataclass(frozen=True)
 class DumpPlace:
-    """A dump of one model: a file, or in the work directory of a run."""
+    """Where the dump of one model is.
+
+    `path` is a file, or the work directory of a run that has the dump.
+    """
     path: Path
     model: str
 
     def read(self, fingerprint: str) -> TokenLossDump:
-        """Read the losses; a run may have those on several texts."""
+        """Read the losses; of a run, on the texts with this fingerprint."""
         if self._is_file:
             return read_dump(self.path)
         return read_run_dump(self.path, self.model, fingerprint)
 
     def stamp(self) -> tuple[tuple[str, int, int, int], ...]:
-        """Return a value that changes whenever the losses are written."""
+        """Return names, sizes and times of the files with the losses.
+
+        They change whenever the losses are written.
+        """
         folder = self.path / 'predictions' / self.model
         files = [self.path] if self._is_file else folder.glob(f'{TEXTS}*')
         stamps = []
@@ -154,10 +170,12 @@ class DumpPlace:
 
 
 def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
-    """Find the dumps in files and folders, by checkpoint, sorted by name.
+    """Find the dumps in files and folders.
 
-    Places are files, folders of dumps `<name>.safetensors`, work directories
-    of OpenCompass (those with `predictions`), or patterns of any of them.
+    Returns them by the name of the model or checkpoint, sorted. Places are
+    files, folders with dumps `<name>.safetensors`, work directories of
+    OpenCompass (folders with a folder `predictions`), or patterns of any of
+    them.
     """
     check_list('places of dumps', places)
     dumps: dict[str, DumpPlace] = {}
@@ -178,7 +196,7 @@ def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
                 first = dumps.setdefault(dump.model, dump)
                 if first.path.resolve() != dump.path.resolve():
                     raise InputError(
-                        f'dumps of {dump.model!r}', 'one',
+                        f'dumps of {dump.model!r}', 'a single dump',
                         f'{first.path} and {dump.path}',
                         'Rename one of the two, or name the files you mean.')
     return dict(sorted(dumps.items()))
@@ -194,6 +212,6 @@ def _dumps_in(path: Path) -> list[DumpPlace]:
             if folder.is_dir():
                 places.append(DumpPlace(path, folder.name))
         return places
-    # Hidden files are still being written.
+    # Names of files that are still being written begin with a dot.
     files = path.glob(f'[!.]*{_SUFFIX}')
     return [DumpPlace(file, file.name.removesuffix(_SUFFIX)) for file in files]

@@ -1,4 +1,4 @@
-"""Why a run has no predictions or results of a model on a dataset."""
+"""Record and find out why a run has no results of a model on a dataset."""
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -8,23 +8,24 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import shortened
 from csv_plugin.io.files import FilePath, read_bytes, write_text
 
-#: End of the names of notes of errors, which stand for missing results.
+#: Suffix of a file with the error that occurred in place of a result.
 ERROR = '.error.txt'
-#: Most characters of an error that is quoted: some three lines of a screen.
+#: An error is quoted with at most this many characters, about three lines.
 _LONGEST = 300
-#: The last line of a traceback in a log of OpenCompass.
+#: Pattern of the last line of a traceback in a log of OpenCompass.
 _EXCEPTION = re.compile(r'^[A-Za-z_][\w.]*(?:Error|Exception|Exit)\b.*$', re.M)
 
 
 @contextmanager
 def failure_recorded(result: Path, log: str = '') -> Iterator[None]:
-    """Write errors to a file that the summary of the run quotes.
+    """Write an error of the body to a file, which the run's summary quotes.
 
-    `result` is the file of predictions or results that an error prevents,
-    `log` is the file, within the run, that has more.
+    `result` is the file of predictions or results that the body should write;
+    the error is written beside it. `log` is the path, within the run, of a log
+    with more about the error.
     """
     note = result.with_suffix(ERROR)
-    # On a full disk, or without the folder, there is no file.
+    # If the file cannot be removed or written, the run goes on without it.
     with suppress(OSError):
         note.unlink(missing_ok=True)
     try:
@@ -41,10 +42,11 @@ def failure_recorded(result: Path, log: str = '') -> Iterator[None]:
 
 
 def failure_of(work_dir: FilePath, model: str, dataset: str) -> str:
-    """Return the error that prevented a result, and its log; '' if none.
+    """Return the error that prevented a result, and where its log is.
 
-    Names are those of folders and files. Tasks of this package leave a note of
-    the error; of those of OpenCompass, the log of the task is read.
+    The result is '' if no error is found. `model` and `dataset` are as in the
+    names of folders and files. Tasks of this package write the error into a
+    file `.error.txt`; for OpenCompass's own tasks, the logs are searched.
     """
     root = Path(work_dir)
     for stage, results in (('infer', 'predictions'), ('eval', 'results')):
@@ -60,8 +62,11 @@ def failure_of(work_dir: FilePath, model: str, dataset: str) -> str:
 
 
 def _logged_error(root: Path, stage: str, pair: str) -> str:
-    """Return the last error in the newest log of a model and dataset."""
-    # The log begins with the pairs of the task, in brackets.
+    """Return the last error in the newest log that names `pair`.
+
+    `pair` is MODEL/DATASET; `stage` is 'infer' or 'eval'.
+    """
+    # The log begins with a list in brackets of all pairs of its task.
     named = re.compile(rf'[\[,]{re.escape(pair)}[\],]')
     logs = (root / 'logs' / stage).rglob('*.out')
     for log in sorted(logs, key=lambda path: -path.stat().st_mtime):

@@ -1,4 +1,4 @@
-"""How many items of a benchmark a run has answers to."""
+"""Count the items of a benchmark to which a run has answers."""
 import os
 import re
 from itertools import count
@@ -7,16 +7,16 @@ from pathlib import Path
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.json_files import read_json
 
-#: The beginning of an entry in a file of predictions of OpenCompass, which
-#: numbers the items from 0.
+#: Pattern of the beginning of an entry in OpenCompass's files of predictions.
+#: Entries are numbered from 0.
 _ENTRY = re.compile(rb'\n    "(\d+)": \{')
 
 
 def items_run(work_dir: FilePath, model: str, dataset: str) -> int:
     """Return the number of items with a prediction, 0 if there are none.
 
-    Names are those of folders and files. The files may be large, so only their
-    ends are read.
+    `model` and `dataset` are as in the names of folders and files. As files of
+    predictions may be large, only the end of each is read if possible.
     """
     folder = Path(work_dir, 'predictions', model)
     whole = folder / f'{dataset}.json'
@@ -32,14 +32,14 @@ def items_run(work_dir: FilePath, model: str, dataset: str) -> int:
 
 
 def _entries(path: Path) -> int:
-    """Return the number of entries of a file of predictions."""
+    """Return the number of entries in a file of predictions."""
     with path.open('rb') as file:
-        # Bytes at the end of a file that are searched for the last entry.
+        # The last entry is searched for in this many bytes at the end.
         n_bytes = 2**16
         size = file.seek(0, os.SEEK_END)
         file.seek(max(size - n_bytes, 0))
         found = _ENTRY.findall(file.read())
     if found:
         return int(found[-1]) + 1
-    # The last entry is longer, or another program wrote the file.
+    # The last entry is longer, or the file has another layout.
     return len(read_json(path, 'Remove it, and run again with -r.'))

@@ -17,8 +17,8 @@ from csv_plugin.io.runs.run_failures import failure_of
 def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
     """Return the datasets of each model of a run, from its newest config.
 
-    The file is read and not run, so OpenCompass need not be installed. Names
-    are abbreviations.
+    Models and datasets are named by their `abbr`, as in the names of files.
+    The config is parsed and not run, so OpenCompass need not be installed.
     """
     path = newest_config(work_dir)
     if path is None:
@@ -31,14 +31,14 @@ def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
             datasets = list(map(_abbr, part['datasets']))
             for model in part['models']:
                 plan.setdefault(_abbr(model, True), []).extend(datasets)
-    # The last two: expressions in each other beyond all measure.
+    # MemoryError and RecursionError: too deeply nested expressions.
     except (AttributeError, KeyError, SyntaxError, TypeError, ValueError,
             MemoryError, RecursionError) as error:
         raise InputError(
             path, 'models and datasets, each with its abbr or path',
             f'{type(error).__name__}: {error}',
             'Give the folder of a run that OpenCompass wrote.') from error
-    # A dataset that is in several parts of the run counts once.
+    # A dataset may be in several combinations of models and datasets.
     for model, names in plan.items():
         plan[model] = list(dict.fromkeys(names))
     return plan
@@ -59,9 +59,11 @@ def is_texts(dataset: str) -> bool:
 def run_gaps(
         work_dir: FilePath,
         progress: Progress = iter) -> tuple[dict[str, list[str]], list[Gap]]:
-    """Return the plan of a run, and what is missing of it, in this order.
+    """Return the datasets of each model of a run, and what is missing.
 
-    Dumps are read whole, so damage is noticed.
+    Each gap is an accuracy or a dump that is missing or cannot be used; gaps
+    are in the order of the plan. Dumps are read completely, so that damaged
+    files are noticed.
     """
     plan = read_run_plan(work_dir)
     gaps = []
@@ -81,7 +83,7 @@ def run_gaps(
 
 
 def _no_accuracy(work_dir: Path, model: str, dataset: str) -> str:
-    """Return why there is no accuracy; empty if there is one."""
+    """Return why there is no accuracy, '' if there is one."""
     result = work_dir / 'results' / model / f'{dataset}.json'
     answers = work_dir / 'predictions' / model / dataset
     if result.exists():
@@ -96,12 +98,12 @@ def _no_accuracy(work_dir: Path, model: str, dataset: str) -> str:
 
 
 def newest_config(work_dir: FilePath) -> Optional[Path]:
-    """Return the last config that a run keeps, or None."""
+    """Return the newest config in the folder of a run, or None."""
     return max(Path(work_dir, 'configs').glob('*.py'), default=None)
 
 
 def _variables(path: Path) -> dict[str, Any]:
-    """Names and values that a config sets."""
+    """Return the values that a config assigns to variables, by name."""
     values = {}
     for node in ast.parse(read_bytes(path).decode('utf-8')).body:
         if isinstance(node, ast.Assign):
@@ -112,7 +114,10 @@ def _variables(path: Path) -> dict[str, Any]:
 
 
 def _value(node: ast.AST) -> Any:
-    """Return the value of an expression, None in place of non-literals."""
+    """Return the value of an expression, with None for what is no literal.
+
+    Literals are constants, lists, tuples, dictionaries and calls of `dict`.
+    """
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, (ast.List, ast.Tuple)):
@@ -120,7 +125,7 @@ def _value(node: ast.AST) -> Any:
     if isinstance(node, ast.Dict):
         values = {}
         for key, value in zip(node.keys, node.values):
-            # There is no key before the entries of another dictionary.
+            # The key is None for `**other`, which is ignored.
             if key:
                 values[_value(key)] = _value(value)
         return values
@@ -130,10 +135,13 @@ def _value(node: ast.AST) -> Any:
 
 
 def _abbr(entry: Mapping[str, Any], is_model: bool = False) -> str:
-    """Return the name of a model or dataset, a part of the paths of files.
+    """Return the `abbr` of a model or dataset, which is in paths of files.
 
-    Without an `abbr`, it is the one that OpenCompass makes of the entry.
-    Errors are those of Python.
+    If the entry has none, it is composed as OpenCompass composes it.
+
+    Raises:
+        KeyError, TypeError, ValueError: The entry lacks a field, or the name
+            is no text or leads to another folder.
     """
     if 'abbr' in entry:
         abbr = entry['abbr']

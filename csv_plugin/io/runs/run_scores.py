@@ -1,4 +1,4 @@
-"""Accuracies of models in an OpenCompass run, read from its summary."""
+"""Read the accuracies of models from the summary of an OpenCompass run."""
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,28 +9,34 @@ from csv_plugin.core.metric_names import first_accuracy, is_no_accuracy
 from csv_plugin.io.files import FilePath, read_bytes
 from csv_plugin.io.tables import decimal
 
-#: Leaderboards and OpenCompass's summaries; the name ends with the time.
+#: Patterns of this package's leaderboards and of OpenCompass's summaries. The
+#: names end with the time, so that the last name is the newest file.
 LEADERBOARD, SUMMARY = 'leaderboard_*.json', 'summary_*.csv'
 
-#: Mode of the rows of predicted accuracies.
+#: What rows of predicted accuracies have in the column `mode`.
 PREDICTED_MODE = 'losses'
-#: Ends of the names of columns with the ends of intervals, behind a model's.
+#: Suffixes that, after a model's name, name the columns with the lower and the
+#: upper limits of prediction intervals.
 ENDS = (' low', ' high')
 _COLUMNS = ['dataset', 'version', 'metric', 'mode']
-#: A metric in the text beside a summary.
+#: Pattern of 'DATASET@METRIC' in the text file beside a summary.
 _METRIC = re.compile(r"'[^'@]*@([^']+)':")
 _REMEDY = 'Write the summary again, with -m viz -r, or copy it again.'
 
 
 def newest_summary(work_dir: FilePath, pattern: str) -> Optional[Path]:
-    """Return the newest file of one kind in the summaries of a run."""
+    """Return the newest file in a run's folder `summary` that fits a pattern.
+
+    The result is None if there is no such file.
+    """
     return max(Path(work_dir, 'summary').glob(pattern), default=None)
 
 
 class RunAccuracies(NamedTuple):
-    """Accuracies in 0..1 by model and benchmark, and what is left out.
+    """Accuracies of a run in 0..1, by model and benchmark.
 
-    `other_metrics` has the metrics of benchmarks without an accuracy.
+    `other_metrics` has, for each benchmark whose metrics are no accuracies,
+    the names of these metrics.
     """
     by_model: dict[str, dict[str, float]]
     other_metrics: dict[str, str]
@@ -38,12 +44,12 @@ class RunAccuracies(NamedTuple):
 
 def read_run_accuracies(work_dir: FilePath,
                         benchmarks: Iterable[str]) -> RunAccuracies:
-    """Return accuracies of models in the newest summary of a run.
+    """Return the accuracies of all models in the newest summary of a run.
 
-    Those that were not run are left out. If a dataset has several metrics, the
-    first accuracy counts. If a summary group has several, the last counts: it
-    is the average of the group, and OpenCompass lists the others in random
-    order.
+    Benchmarks that a model was not run on are left out. If a dataset has
+    several metrics, the first accuracy counts. If a summary group has several
+    metrics, the last one counts: it is the average of the group, and
+    OpenCompass lists the other metrics in random order.
     """
     path = newest_summary(work_dir, SUMMARY)
     if path is None:
@@ -76,7 +82,7 @@ def read_run_accuracies(work_dir: FilePath,
 
 
 def _read_table(path: Path) -> list[list[str]]:
-    """Return the header and all rows of a table of OpenCompass, as written."""
+    """Return the cells of the header and of all rows of a summary."""
     try:
         text = read_bytes(path).decode('utf-8').replace('\r\n', '\n')
     except UnicodeDecodeError as error:
@@ -89,7 +95,7 @@ def _read_table(path: Path) -> list[list[str]]:
     for row in table:
         if len(row) != len(table[0]):
             raise InputError(path, f'{len(table[0])} cells in every row',
-                             f'{len(row)} in that of {row[0]!r}', _REMEDY)
+                             f'{len(row)} in the row of {row[0]!r}', _REMEDY)
     if not text.endswith('\n'):
         raise InputError(path, 'a line feed at the end', repr(text[-20:]),
                          _REMEDY)
@@ -97,7 +103,11 @@ def _read_table(path: Path) -> list[list[str]]:
 
 
 def _accuracies_in(path: Path, rows: list[list[str]]) -> tuple[list[str], str]:
-    """Return the row of a benchmark's accuracy, or else its other metrics."""
+    """Return the row with a benchmark's accuracy, and ''.
+
+    If the benchmark has no accuracy, the row is empty, and the names of its
+    other metrics follow.
+    """
     if not rows:
         return [], ''
     metrics = [row[2] for row in rows]
@@ -106,8 +116,8 @@ def _accuracies_in(path: Path, rows: list[list[str]]) -> tuple[list[str], str]:
         if metric is None:
             return [], ', '.join(metrics)
         return rows[metrics.index(metric)], ''
-    # A group, which has no version. Metrics before the last, the average, are
-    # those that all its datasets have.
+    # Rows without a version are of a summary group. The last metric is the
+    # average; metrics before it are metrics that all datasets have in common.
     *shared, average = metrics
     averaged = _averaged(path, rows[0][0], average)
     others = list(filter(is_no_accuracy, [average, *averaged]))
@@ -119,10 +129,10 @@ def _accuracies_in(path: Path, rows: list[list[str]]) -> tuple[list[str], str]:
 
 
 def _averaged(path: Path, group: str, average: str) -> list[str]:
-    """Metrics that the average of a group is made of.
+    """Return the metrics that the average of a summary group is made of.
 
-    OpenCompass writes them as 'DATASET@METRIC' into the text beside a summary,
-    which may be missing.
+    OpenCompass writes them as 'DATASET@METRIC' into a text file beside the
+    summary. If this file is missing, the result is empty.
     """
     text = path.with_suffix('.txt')
     if not text.is_file():
@@ -138,5 +148,6 @@ def _fraction(where: str, name: str, cell: str) -> float:
     percent = decimal(cell)
     if not 0 <= percent <= 100:
         raise InputError(where, f'accuracies on {name!r} in percent',
-                         repr(cell), 'Give them as a table of your own.')
+                         repr(cell),
+                         'Give the accuracies as a table of your own.')
     return percent / 100
