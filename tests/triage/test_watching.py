@@ -100,7 +100,7 @@ def test_a_history_without_a_usable_dump_is_refused(job):
     last.write_bytes(b'half')
     with pytest.raises(
             InputError,
-            match=r'history: .*finished runs, found .*[^.]\. Name'):
+            match=r'history: .*finished runs, found .*[^.]\. Give'):
         TriageJob(job.predictor, [], job.history).read_history()
     assert not TriageJob(job.predictor, []).read_history()
 
