@@ -50,10 +50,12 @@ def test_the_remedy_cures(name, tmp_path):
     check_files(old)
     with pytest.raises(InputError) as error:
         check_files(new)
-    assert f'of transformers {VERSION}, which it does not' in str(error.value)
+    unread = f'{VERSION}, which {transformers.__version__} does not read'
+    assert f'of transformers {unread}' in str(error.value)
     file = new / 'config.json'
-    said = re.search(r'does not read, as it lacks (.*)\. Write',
-                     str(error.value))
+    said = re.search(
+        r'does not read, but instead (.*), which are missing\. Add',
+        str(error.value))
     file.write_text(
         json.dumps(
             json.loads(file.read_text()) | json.loads(f'{{{said[1]}}}')))
@@ -72,8 +74,9 @@ def test_what_cannot_be_said_to_this_version_is_refused(llama, rope, look):
     with pytest.raises(
             InputError,
             match=f'transformers {transformers.__version__} reads in full, '
-            f'found rope_parameters = .* of transformers {VERSION}, which it '
-            'does not read. Use that version') as error:
+            f'found rope_parameters = .* of transformers {VERSION}, which '
+            f'{transformers.__version__} does not read. Use the version '
+            'that') as error:
         look(llama)
     assert '\n' not in str(error.value)
 
@@ -132,8 +135,9 @@ def test_any_other_setting_that_is_unread(llama, written, settings, refused):
     for look in (check_files, load_causal_lm):
         with pytest.raises(
                 InputError,
-                match=re.escape(f'{name} = {value!r} of transformers '
-                                f'{VERSION}, which it does not read')):
+                match=re.escape(f'{name} = {value!r} of transformers {VERSION}'
+                                f', which {transformers.__version__} '
+                                'does not read')):
             look(llama)
 
 

@@ -82,7 +82,7 @@ WRONG = {
     changed('OneEarly', lambda x: np.append(x[1:], -1.0)):
     'with and without the rest',
     changed('Cut', lambda x: x[:19]):
-    'log-probabilities of the ids .* found those of shape',
+    'log-probabilities of the ids .* found an array of shape',
     changed('NotNormalized', lambda x: x / 3):
     'add up to 1 at most',
     changed('Positive', lambda x: -x):
