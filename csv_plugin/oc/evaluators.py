@@ -46,9 +46,9 @@ class SalienceEvaluator(BaseEvaluator):
             if results.name == 'results':
                 break
         else:
-            raise InputError(
-                folder, 'a folder in results/ of a run', 'a folder elsewhere',
-                'Evaluate the run with the opencompass command.')
+            raise InputError(folder, 'a folder in results/ of a run',
+                             'a folder elsewhere',
+                             'Evaluate the run with the opencompass command.')
         model = folder.relative_to(results).as_posix()
         predictions = results.with_name('predictions') / model
         texts = texts_of(test_set)
