@@ -189,7 +189,7 @@ def test_a_tokenizer_is_what_its_tokenizer_json_says(llama, kind, extra):
             match='Write "tokenizer_class": "PreTrainedTokenizerFast"') as e:
         check_files(llama)
     file = llama / 'tokenizer_config.json'
-    said = re.search('Write (.*) into it', str(e.value))[1]
+    said = re.search('Write (.*) into that', str(e.value))[1]
     file.write_text(
         json.dumps(json.loads(file.read_text()) | json.loads(f'{{{said}}}')))
     check_files(llama)
