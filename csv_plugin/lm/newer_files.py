@@ -64,9 +64,9 @@ def check_read(config: PretrainedConfig) -> None:
         needed |= settings
     if needed:
         raise _unread(
-            config, _ROPE, 'Add these settings to its config.json, beside the '
-            'settings there: both versions then compute the same.',
-            f', but instead {json.dumps(needed)[1:-1]}, which are missing')
+            config, _ROPE, 'Put these settings into its config.json, and keep '
+            'the others: both versions then compute the same.',
+            f'; the file needs {json.dumps(needed)[1:-1]}')
 
 
 def read_as_written(config: PretrainedConfig) -> None:

@@ -184,7 +184,8 @@ def test_the_papers_method_needs_a_scoring_lm():
 
 @pytest.mark.parametrize('validation', [(), FITTED])
 def test_the_papers_method_needs_models_of_both_kinds(validation):
-    message = f'train and validation models, found {len(validation)} of 12'
+    n_left = 12 - len(validation)
+    message = f'found {n_left} to train on and {len(validation)} to validate'
     with pytest.raises(InputError, match=message):
         fit(DUMPS, TO_FIT, FAMILIES, 'paper', (object(), object()), validation)
 

@@ -53,9 +53,8 @@ def test_the_remedy_cures(name, tmp_path):
     unread = f'{VERSION}, which {transformers.__version__} does not read'
     assert f'of transformers {unread}' in str(error.value)
     file = new / 'config.json'
-    said = re.search(
-        r'does not read, but instead (.*), which are missing\. Add',
-        str(error.value))
+    said = re.search(r'does not read; the file needs (.*)\. Put',
+                     str(error.value))
     file.write_text(
         json.dumps(
             json.loads(file.read_text()) | json.loads(f'{{{said[1]}}}')))
@@ -148,7 +147,7 @@ def test_a_file_that_contradicts_itself_is_refused(llama):
         rope_theta=1e4,
         rope_parameters=dict(rope_type='default', rope_theta=5e5),
         transformers_version=transformers.__version__)
-    with pytest.raises(InputError, match='lacks "rope_theta": 500000.0'):
+    with pytest.raises(InputError, match='needs "rope_theta": 500000.0'):
         load_causal_lm(llama)
 
 
@@ -204,7 +203,7 @@ def test_a_tokenizer_of_transformers_5_without_its_file(llama):
     for look in (load_tokenizer, check_files):
         with pytest.raises(
                 InputError,
-                match="a tokenizer.json, or .* found the class 'Tokeniz"):
+                match="a tokenizer.json, or .* found only the class 'Tokeniz"):
             look(llama)
 
 

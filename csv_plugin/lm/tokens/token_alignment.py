@@ -48,9 +48,9 @@ def from_surfaces(tokens: Sequence[str], added: Set[str],
                   text: str) -> TokenSpans | None:
     """Return spans of tokens that spell a text after normalisation.
 
-    Text and tokens are first compared casefolded, in compatibility form (NFKD).
-    If they differ, spaces and invisible characters are removed, and if they
-    still differ, also combining marks. `added` are tokens that were added to
+    Text and tokens are first compared casefolded, in compatibility form
+    (NFKD). If they differ, spaces and invisible characters are removed, and if
+    they still differ, also combining marks. `added` are tokens that were added to
     the vocabulary. None if the joined tokens still differ from the text.
     """
     for ignored in ('', 'CZ', 'CZM'):
