@@ -60,7 +60,7 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
             if _returns_no_losses(model):
                 name = model_abbr_from_cfg(model)
                 warnings.append(
-                    f'model {name!r}: it will give no token losses, as an '
+                    f'model {name!r}: it gives no token losses, as an '
                     'API returns none. Wrap it as TokenLossModel with an '
                     'engine for its losses (docs/opencompass.md).')
     return warnings

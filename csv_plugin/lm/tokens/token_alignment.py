@@ -50,8 +50,8 @@ def from_surfaces(tokens: Sequence[str], added: Set[str],
 
     Text and tokens are first compared casefolded, in compatibility form
     (NFKD). If they differ, spaces and invisible characters are removed, and if
-    they still differ, also combining marks. `added` are tokens that were added to
-    the vocabulary. None if the joined tokens still differ from the text.
+    they still differ, also combining marks. `added` are tokens that were added
+    to the vocabulary. None if the joined tokens still differ from the text.
     """
     for ignored in ('', 'CZ', 'CZM'):
         chars = [_fold_char(char, ignored) for char in text]

@@ -72,11 +72,11 @@ WRONG = {
     Missing:
     'answers, found',
     CutAndTold:
-    'log-probabilities of the ids .* of the ids',
+    'log-probabilities of the ids .* for the ids',
     Tokenized:
-    'log-probabilities of the ids .* of the ids',
+    'log-probabilities of the ids .* for the ids',
     WithItsOwnStart:
-    'log-probabilities of the ids .* of the ids',
+    'log-probabilities of the ids .* for the ids',
     changed('OneLate', lambda x: np.append(-1.0, x[:-1])):
     'add up to 1 at most',
     changed('OneEarly', lambda x: np.append(x[1:], -1.0)):
