@@ -1,6 +1,7 @@
 """Token losses and hidden states of language models, and training on them.
 
-`tokens` places the tokens of any tokenizer in a text, `engines` runs a
-language model on texts, `head` learns salience weights from hidden states of
-a scoring LM, and `methods` has all methods of training by name.
+`tokens` finds the bytes of a text that each token of a tokenizer covers,
+`engines` runs a language model on texts, `head` learns salience weights from
+hidden states of a scoring LM, and `methods` trains predictors by the method
+that the user names.
 """

@@ -1,4 +1,4 @@
-"""From a causal LM and a validation set to a token-loss dump."""
+"""Score a validation set by a causal LM, and keep the losses in a dump."""
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +20,8 @@ from csv_plugin.lm.engines.protocol import Engine
 from csv_plugin.lm.engines.token_losses import as_engine, token_losses
 from csv_plugin.lm.engines.windows import window_stride
 
-#: Texts that are scored together; a run that is killed loses the losses of
-#: at most that many texts.
+#: Number of texts that are scored together. A run that is killed loses the
+#: losses of at most this many texts.
 CHUNK = 32
 
 
@@ -34,9 +34,11 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
                 progress: Progress = iter) -> TokenLossDump:
     """Score a validation set, or a part of it, for `io.dumps.write_dump`.
 
-    Scored: as in `token_losses`; arguments that are not here are as there.
-    Parts are joined by `io.dumps.merge_dumps`. `name` is that of the model, by
-    default its path. Losses are in nats, one `TokenLosses` per scored text.
+    Scored: the tokens that `token_losses` scores. `part` contains the texts to
+    score, by default all; `io.dumps.merge_dumps` joins the dumps of parts.
+    `name` is the name of the model in the dump, by default its path. For the
+    other arguments, see `token_losses`. Losses are in nats, one `TokenLosses`
+    per scored text.
 
     Raises:
         InputError: As in `token_losses`.
@@ -65,10 +67,10 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
 
 
 def answers_alone(dump: TokenLossDump, texts: TextSet) -> TokenLossDump:
-    """Return a dump of all texts with the losses on their answers alone.
+    """Return a dump of all texts in which only answers have losses.
 
-    Scored: the tokens that touch the answer of their text; the others are
-    NaN.
+    Scored: the tokens that overlap the answer of their text. The losses of
+    all other tokens are NaN.
     """
     losses = TextLosses.of(dump.texts)
     inside = answer_mask(texts, losses.spans)
@@ -81,22 +83,23 @@ def score(model: Union[PreTrainedModel, Engine],
           texts: TextSet,
           name: Optional[str] = None,
           progress: Progress = iter) -> ModelLosses:
-    """Token losses of a causal LM on a validation set.
+    """Return the token losses of a causal LM on a validation set.
 
-    Scored: every token of every text, behind one prefix token; see
-    `token_losses`.
+    Scored: every token of every text, given one prefix token and the tokens
+    before it; see `token_losses`.
 
     Args:
         model (PreTrainedModel | Engine): A causal LM of `transformers`, or
-            in another engine.
-        tokenizer (PreTrainedTokenizerBase): Its tokenizer.
+            an engine that runs one.
+        tokenizer (PreTrainedTokenizerBase): The tokenizer of the model.
         texts (TextSet): The validation set.
-        name (Optional[str]): Name of the model, its path by default.
-        progress (Progress): Wraps the batches.
+        name (Optional[str]): Name of the model in the losses, its path by
+            default.
+        progress (Progress): Wraps the batches, as `tqdm.tqdm` does.
 
     Returns:
-        ModelLosses: Losses of this model, in nats; `|` joins those of
-        several models.
+        ModelLosses: The losses of this model, in nats. The operator `|` joins
+        the `ModelLosses` of several models.
 
     Raises:
         InputError: As in `token_losses`.
@@ -109,22 +112,23 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
                     texts: Sequence[Text],
                     folder: Path,
                     progress: Progress = iter) -> TokenLossDump:
-    """Score texts, but read what an interrupted run has scored.
+    """Score texts, but read the losses that an interrupted run has written.
 
-    `score` scores some texts; for no texts it returns the information about
-    the scoring. The folder gets a small dump for every chunk of texts. Dumps
-    that are damaged, or were made otherwise, are replaced. The caller deletes
-    the folder once the losses are safe. `progress` wraps the chunks.
+    `score` takes some texts and returns their dump; for an empty sequence it
+    returns a dump with its `info` only. A small dump of every chunk of texts
+    is written to `folder`. A dump that is there is scored again if it is
+    damaged or if its model, texts or settings differ. The caller deletes the
+    folder after saving the losses. `progress` wraps the chunks.
 
-    Losses are in nats, in the order of the texts; the same to the last bit as
-    if the run had not been interrupted.
+    Return a dump of all texts in their order. Its losses, in nats, are the
+    same to the last bit whether or not the run was interrupted.
     """
     info = score(()).info
     n_chunks = -(-len(texts) // CHUNK)
     losses: dict[str, TokenLosses] = {}
     for chunk in progress(range(n_chunks)):
-        # A sample of all texts that depends on them alone, so that chunks
-        # take about the same time and never change.
+        # Every `n_chunks`-th text: chunks then take about the same time, and
+        # are the same in every run on these texts.
         part = texts[chunk::n_chunks]
         file = folder / f'{chunk}.safetensors'
         dump = _recall(file, info, part)
@@ -132,7 +136,8 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
             scored = score(part)
             folder.mkdir(parents=True, exist_ok=True)
             write_dump(file, scored)
-            # A dump rounds losses: new ones must be as rounded as old ones.
+            # Writing rounds losses. New losses are read back, so that they are
+            # rounded like the losses of an earlier run.
             dump = read_dump(file)
         for scored_text in dump.texts:
             losses[scored_text.text_id] = scored_text
@@ -141,7 +146,9 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
 
 def _recall(file: Path, info: DumpInfo,
             texts: Sequence[Text]) -> Optional[TokenLossDump]:
-    """Return the dump of these texts, if this run would make it the same way.
+    """Return the dump in a file, if it has this `info` and these texts.
+
+    None if the file is missing or damaged, or if anything differs.
     """
     try:
         dump = read_dump(file)

@@ -1,4 +1,4 @@
-"""Hidden states of a scoring LM at the tokens of the texts (for Eq. 3)."""
+"""Compute hidden states of a scoring LM at the tokens of texts (Eq. 3)."""
 from collections.abc import Sequence
 from functools import partial
 
@@ -20,25 +20,27 @@ from csv_plugin.lm.engines.windows import (Window, by_window, cut_windows,
                                            pad, target_rows)
 from csv_plugin.lm.tokens.tokenization import tokenize_all
 
-#: Texts whose states are computed together, in fp32. They are kept in the
-#: type of the model, so that half precision halves the memory of all others.
+#: Number of texts whose states are in memory as fp32 at the same time. The
+#: states of finished texts are kept in bfloat16 if the model computes in it,
+#: which takes half the memory.
 PART = 50
 
 
 def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
                   texts: Sequence[Text]) -> Tensor:
-    """Final hidden states of a causal LM at every token of every text.
+    """Return the final hidden states at every token of every text.
 
-    The state *at* a token has read that token and those to its left, behind
-    the prefix token. Texts longer than the model's context are cut into
-    windows. Returns float32, `(T, H)`, tokens of all texts in order.
+    The state *at* a token is computed from the prefix token, the tokens to its
+    left and the token itself. Texts longer than the context of the model are
+    cut into windows. The states are float32, `(T, H)`, with the T tokens of
+    all texts in order.
     """
     prefix, _ = prefix_token(tokenizer)
     limit = context_length(model)
-    # Windows have states where a next token is predicted. A copy of the last
-    # token is appended, so that the last token has a next one.
+    # Windows only give states at positions that predict a next token. A copy
+    # of the last token is appended, so that the last token has a next token.
     windows: list[Window] = []
-    # Number of tokens before each text, and before the end.
+    # Number of tokens before each text; the last entry counts all tokens.
     offsets = [0]
     for index, tokens in enumerate(tokenize_all(tokenizer, texts)):
         ids = np.append(tokens.ids, tokens.ids[-1:])
@@ -62,7 +64,7 @@ def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
 
 def _states(model: PreTrainedModel,
             batch: Sequence[Window]) -> NDArray[np.float32]:
-    """States where the targets are predicted, window by window, `(n, H)`."""
+    """Return the states that predict the targets of a batch, `(n, H)`."""
     with evaluating(model):
         inputs = pad(batch).to(input_device(model))
         body = body_states(model, inputs).flatten(0, 1)
@@ -72,7 +74,11 @@ def _states(model: PreTrainedModel,
 
 
 def _check_width(model: PreTrainedModel, width: int) -> None:
-    """Refuse wrappers whose inner model is the whole model with its head."""
+    """Refuse a model whose body does not return the inputs of its head.
+
+    Such a model is a wrapper, for example of an adapter, whose body is the
+    whole wrapped model with its head.
+    """
     expected = getattr(model.get_output_embeddings(), 'in_features', width)
     if width != expected:
         raise InputError(f'hidden states of {model.name_or_path!r}',
@@ -84,10 +90,10 @@ def states_in_parts(model: PreTrainedModel,
                     tokenizer: PreTrainedTokenizerBase,
                     texts: Sequence[Text],
                     progress: Progress = iter) -> Tensor:
-    """Final hidden states at all tokens, computed for some texts at a time.
+    """Return the final hidden states at all tokens, `(T, H)`.
 
-    They are bfloat16 if the model computes in bfloat16, else float32, `(T,
-    H)`. `progress` wraps the parts.
+    They are computed for `PART` texts at a time, and are bfloat16 if the model
+    is, else float32. `progress` wraps the parts.
     """
     dtype = torch.bfloat16 if model.dtype == torch.bfloat16 else torch.float32
     parts = []

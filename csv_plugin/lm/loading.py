@@ -1,6 +1,7 @@
-"""Models and tokenizers from folders or the hub; their code is refused.
+"""Load models and tokenizers from folders or the hub, without their code.
 
-Code that comes with a model can run in three ways under transformers 4.57:
+Unless the user allows it, code that comes with a model is refused. Under
+transformers 4.57, such code can run in three ways:
 
 * classes that a config or a tokenizer names (`auto_map`), which
   `trust_remote_code=False` refuses;
@@ -30,36 +31,39 @@ from csv_plugin.lm.newer_files import (check_read, newer_writer,
                                        read_as_written,
                                        unread_tokenizer_settings)
 
-#: Weights in pickles, which are used if there are no others, and weights for
-#: other programs.
+#: Files with weights as pickles, which are only used if there are no
+#: safetensors files, and files with weights for other programs.
 _PICKLES = ['*.bin', '*.bin.index.json']
 _UNUSED = [
     '*.pt', '*.pth', '*.h5', '*.msgpack', '*.onnx', '*.gguf', 'original/*'
 ]
-#: File with the limit of a container: microseconds of CPU time in each period,
-#: and the microseconds of a period.
+#: File with the CPU limit of a container: the microseconds of CPU time that it
+#: may use in each period, and the length of a period in microseconds.
 _QUOTA = Path('/sys/fs/cgroup/cpu.max')
-#: Start of the remedy where code was refused.
+#: Start of the remedy in errors that refuse code.
 READ_IT = 'Read the code and, if you trust it,'
 _TRUST = f'{READ_IT} give --trust-remote-code.'
 
 
 @contextmanager
 def _as_input_error(what: str, path: FilePath) -> Iterator[None]:
-    """Turn errors of loading into an `InputError` of one line."""
+    """Turn any error in the `with` body into an `InputError` of one line.
+
+    `what` is 'model' or 'tokenizer', or describes a revision.
+    """
     if os.path.isfile(path):
         raise InputError(
             f'{what} {os.fspath(path)!r}', 'a folder or a name on the hub',
-            'a file', 'Name its folder; for a GGUF file, the folder of the '
-            'model that it was made of.')
+            'a file', 'Name the folder of the file. For a GGUF file, name the '
+            'folder of the model that it was made from.')
     try:
         yield
     except InputError:
         raise
-    # A wrong value in its files may end in any error of the libraries.
+    # A wrong value in the files may raise any error in the libraries.
     except Exception as error:
         reason = ' '.join(f'{type(error).__name__}: {error}'.split())[:200]
-        remedy = 'Check its files, packages and settings.'
+        remedy = 'Check its files, the installed packages and the settings.'
         written = newer_writer(path)
         if written:
             remedy = _newer(written)
@@ -67,24 +71,25 @@ def _as_input_error(what: str, path: FilePath) -> Iterator[None]:
             remedy = 'Load it with a smaller dtype or on more GPUs.'
         elif not os.path.exists(path):
             reason = f'no such folder, and from the hub {reason}'
-            remedy = 'Name its folder, or a model of the hub.'
+            remedy = 'Name an existing folder, or a model on the hub.'
         raise InputError(f'{what} {os.fspath(path)!r}',
                          'a causal LM and its tokenizer', reason,
                          remedy) from error
 
 
 def _newer(written: str) -> str:
-    """What to do about files of a newer version that cannot be loaded."""
-    return (f'If its files are whole, use transformers {written}, which wrote '
-            'them, in an environment without OpenCompass; '
+    """Return the remedy for files of a newer version that cannot be loaded."""
+    return (f'If its files are complete, use transformers {written}, which '
+            'wrote them, in an environment without OpenCompass; '
             f'{transformers.__version__} is installed.')
 
 
 def config_without_code(path: FilePath, remedy: str) -> Optional[Any]:
-    """The config of a model that is loaded without code of its own.
+    """Return the config of a model, if the model needs no code of its own.
 
-    None if `transformers` cannot read it, which the error of loading explains.
-    `remedy`, one sentence, is how the user can let the code run.
+    None if `transformers` cannot read the config; loading the model will then
+    explain the error. `remedy`, one sentence, says how the user can allow the
+    code.
 
     Raises:
         InputError: The model comes with code that would run, or cannot be
@@ -110,11 +115,11 @@ def config_without_code(path: FilePath, remedy: str) -> Optional[Any]:
 @contextmanager
 def own_code_refused(path: FilePath, remedy: str,
                      allowed: bool) -> Iterator[None]:
-    """Refuse code of a model that the body of the `with` statement loads.
+    """Refuse a model whose code would run when the `with` body loads it.
 
-    The body has to pass `trust_remote_code=allowed`. Other arguments and
-    errors are as in `config_without_code`; a tokenizer that needs code is
-    refused, too.
+    The body has to pass `trust_remote_code=allowed`; if that is True, nothing
+    is refused. The other arguments and the errors are as in
+    `config_without_code`. A tokenizer that needs code is refused, too.
     """
     if not allowed:
         config_without_code(path, remedy)
@@ -124,7 +129,7 @@ def own_code_refused(path: FilePath, remedy: str,
 
 @contextmanager
 def _needed_code_refused(path: FilePath, remedy: str) -> Iterator[None]:
-    """Refuse in one line what cannot be loaded without its code."""
+    """Refuse in one line a model that the body cannot load without code."""
     try:
         yield
     except ValueError as error:
@@ -140,11 +145,12 @@ def _refusal(path: FilePath, found: str, remedy: str) -> InputError:
 
 
 def revision_folder(model: str, revision: str) -> Path:
-    """Return the folder of a revision, such as a branch, a tag or a commit.
+    """Return the folder with the files of one revision of a model.
 
-    The model is a name on the hub, whose files are fetched or lie in the
-    cache, or a folder with one of the revision's name. An `InputError` if
-    there is no such revision.
+    If the model is a folder, this is the subfolder with the name of the
+    revision. If it is a name on the hub, the revision is a branch, a tag or a
+    commit, whose files are downloaded unless they are in the cache. An
+    `InputError` if there is no such revision.
     """
     folder = Path(model, revision)
     if folder.is_dir():
@@ -152,8 +158,8 @@ def revision_folder(model: str, revision: str) -> Path:
     if Path(model).is_dir():
         raise InputError(
             f'model {model!r}', f'a folder {revision!r} in it', 'none',
-            'Give each revision a folder; git worktree add makes one of a '
-            'clone.')
+            'Give each revision a folder of its own in the folder of the '
+            'model; git worktree add makes one from a clone.')
     with _as_input_error(f'revision {revision!r} of', model):
         found = Path(
             snapshot_download(
@@ -169,12 +175,13 @@ def revision_folder(model: str, revision: str) -> Path:
 def load_tokenizer(path: FilePath,
                    trust_remote_code: bool = False,
                    remedy: str = _TRUST) -> PreTrainedTokenizerBase:
-    """The tokenizer in a folder, or of a model on the hub.
+    """Return the tokenizer in a folder, or of a model on the hub.
 
-    `trust_remote_code` lets code run that comes with it; code that only the
-    model needs never runs. `remedy`, one sentence, says what to do about it.
-    Where the installed transformers does not have the class of the tokenizer,
-    all is read from its `tokenizer.json`.
+    `trust_remote_code` lets the code of the tokenizer run; code that only the
+    model needs never runs. `remedy`, one sentence, says in the error what to
+    do if the tokenizer needs code. If the installed transformers does not have
+    the class of the tokenizer, the tokenizer is read from `tokenizer.json`
+    alone.
 
     Raises:
         InputError: There is no such tokenizer, it cannot be loaded, or it
@@ -184,7 +191,7 @@ def load_tokenizer(path: FilePath,
     with errors_named, _needed_code_refused(path, remedy):
         settings = unread_tokenizer_settings(path)
         kind: Any = AutoTokenizer
-        # It is there if the class that the files name is unknown.
+        # It is set if transformers lacks the class that the files name.
         if settings.pop('tokenizer_class', None):
             kind = PreTrainedTokenizerFast
         return kind.from_pretrained(
@@ -194,9 +201,9 @@ def load_tokenizer(path: FilePath,
 def check_files(path: FilePath, tokenizer: Optional[FilePath] = None) -> None:
     """Refuse files that the installed transformers would read only partly.
 
-    The path of a model is a folder or a name on the hub, of which only the
-    files on this machine are looked at. The tokenizer may lie in another
-    folder.
+    `path` is a folder or the name of a model on the hub. Of a model on the
+    hub, only files that are already on this machine are checked. `tokenizer`
+    is the path of the tokenizer, by default `path`.
 
     Raises:
         InputError: A newer transformers wrote files that the installed one
@@ -206,7 +213,8 @@ def check_files(path: FilePath, tokenizer: Optional[FilePath] = None) -> None:
     try:
         config = AutoConfig.from_pretrained(
             path, trust_remote_code=False, **here)
-    # Of any kind, also that there are no files; who loads them explains it.
+    # The error may be of any kind, for example because there are no files. It
+    # is ignored here, and explained when the model is loaded.
     except Exception as error:
         written = newer_writer(path, **here)
         if written:
@@ -224,24 +232,24 @@ def check_files(path: FilePath, tokenizer: Optional[FilePath] = None) -> None:
             f'tokenizer {os.fspath(place)!r}',
             'a tokenizer_config.json that transformers '
             f'{transformers.__version__} reads', 'settings of transformers 5',
-            f'Write {json.dumps(settings)[1:-1]} into it.')
+            f'Write {json.dumps(settings)[1:-1]} into that file.')
 
 
 def load_causal_lm(path: FilePath,
                    trust_remote_code: bool = False,
                    dtype: Optional[str] = None,
                    **settings: Any) -> PreTrainedModel:
-    """A causal LM, spread over all GPUs if there are any.
+    """Load a causal LM, onto all GPUs if there are any.
 
-    The path is a folder or a name on the hub. Weights are by default
-    'bfloat16' on a GPU and 'float32' on the CPU; further settings are
-    arguments of `from_pretrained`.
+    The path is a folder or a name on the hub. `dtype` is by default 'bfloat16'
+    on a GPU and 'float32' on the CPU. Further settings are arguments of
+    `from_pretrained`.
 
     Raises:
-        InputError: There is no such model, it cannot be loaded, it comes with
-            code that may not run, weights are missing, or a newer
-            transformers wrote settings that change its losses and that the
-            installed one does not have.
+        InputError: There is no such model; it cannot be loaded; it comes with
+            code that may not run; weights are missing; or a newer transformers
+            wrote settings that change its losses and that the installed
+            version does not have.
     """
     _limit_threads()
     on_gpu = torch.cuda.is_available()
@@ -255,32 +263,33 @@ def load_causal_lm(path: FilePath,
         code = {'trust_remote_code': trust_remote_code}
         config = AutoConfig.from_pretrained(path, **code)
         read_as_written(config)
-        # The default attention of transformers 4 leaves the cap out.
+        # The default attention of transformers 4 ignores this cap of logits.
         if getattr(config.get_text_config(), 'attn_logit_softcapping', None):
             given.setdefault('attn_implementation', 'eager')
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             path, config=config, output_loading_info=True, **code, **given)
         model, found = loaded
-        # For these, transformers has drawn random numbers.
+        # transformers initialises missing weights at random.
         missing = sorted(found['missing_keys'])
         if missing:
             raise InputError(f'model {os.fspath(path)!r}',
                              'all weights that its config.json describes',
-                             f'none for {len(missing)}, such as {missing[0]}',
-                             'Fetch or save the model again.')
+                             f'{len(missing)} missing, such as {missing[0]}',
+                             'Download or save the model again.')
         model.name_or_path = os.fspath(path)
-        # Some wrong values of a config show only when the model is used.
+        # Some wrong values in a config only raise errors when the model runs.
         with torch.no_grad():
             model(input_ids=torch.tensor([[0]], device=input_device(model)))
         return model
 
 
 def _limit_threads() -> None:
-    """Use no more threads than the processors that the container may use.
+    """Limit torch's threads to the processors that the container may use.
 
-    torch counts those of the machine, and beyond the quota all threads wait.
+    By default torch uses all processors of the machine. With more threads than
+    the quota allows, the system would pause all of them again and again.
     """
-    # Without a quota there is no file, or it contains 'max'.
+    # Without a quota, the file is missing or contains 'max'.
     with suppress(OSError, ValueError):
         quota, period = map(int, _QUOTA.read_text().split())
         if 'OMP_NUM_THREADS' not in os.environ:
@@ -293,6 +302,6 @@ def load_scoring_lm(
     tokenizer: Optional[FilePath] = None,
     trust_remote_code: bool = False
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """A causal LM and its tokenizer, which may lie in another folder."""
+    """Load a causal LM and its tokenizer, perhaps from another folder."""
     model = load_causal_lm(path, trust_remote_code)
     return model, load_tokenizer(tokenizer or path, trust_remote_code)

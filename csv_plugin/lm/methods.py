@@ -1,6 +1,6 @@
 """Learn from models whose losses and accuracies are known.
 
-torch is loaded only where a scoring LM takes part.
+torch is imported only if a scoring LM is used.
 """
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from csv_plugin.lm.head import HeadSettings
     from csv_plugin.lm.head.paper_head import PaperTraining
 
-#: Name of the paper's training of a head on a scoring LM (Algorithm 2). It
-#: needs more than columns of losses and is no plug-in.
+#: Name of the method that trains a head on a scoring LM, as in the paper
+#: (Algorithm 2). It is not a plug-in, because it needs hidden states, too.
 PAPER = 'paper'
 
 
 def answers_by_source(table: LossTable, texts: TextSet,
                       targets: TargetTokens) -> dict[str, NDArray[np.bool_]]:
-    """Return masks of scored answer tokens by source, `(T,)`, sorted.
+    """Return a mask of the scored answer tokens of each source, `(T,)`.
 
-    Sources without answers are left out.
+    The sources are sorted by name. Sources without answers are left out.
     """
     n_tokens = targets.spans.n_tokens
     sources = np.repeat([text.source for text in texts], n_tokens)
@@ -47,11 +47,11 @@ def answers_by_source(table: LossTable, texts: TextSet,
 
 def token_columns(table: LossTable, texts: TextSet, targets: TargetTokens,
                   benchmarks: Sequence[str]) -> tuple[TokenColumns, Units]:
-    """Return the columns of token losses, and what they are.
+    """Return the columns of token losses, and a description of the columns.
 
-    There is one column per text: its loss per character. For each benchmark
-    that is also the name of a source of texts, there follows one column per
-    token of its right answers, in nats. Scored: the tokens that every model
+    There is one column per text: its loss per character. If a benchmark has
+    the name of a source of texts, one column per token of the right answers in
+    these texts follows: its loss in nats. Scored: the tokens that every model
     scored.
     """
     of_texts = text_columns(table)
@@ -67,11 +67,11 @@ def token_columns(table: LossTable, texts: TextSet, targets: TargetTokens,
             for token in tokens.tolist():
                 token_indices.append(token)
                 units.append(f'answers of {name}: token {token}')
-    # A column of each token, which has a single 1.
+    # The column of a token contains a single 1, in the row of the token.
     n_single = len(token_indices)
-    places = token_indices, np.arange(n_single)
+    positions = token_indices, np.arange(n_single)
     shape = len(table.scored), n_single
-    single = scipy.sparse.csc_array((np.ones(n_single), places), shape)
+    single = scipy.sparse.csc_array((np.ones(n_single), positions), shape)
     joined = scipy.sparse.hstack([of_texts.matrix, single])
     matrix = scipy.sparse.csc_array(joined)
     uniform = np.append(of_texts.columns.uniform, np.zeros(n_single))
@@ -86,7 +86,7 @@ def token_columns(table: LossTable, texts: TextSet, targets: TargetTokens,
 
 
 def check_validation(validation: Sequence[str], models: Sequence[str]) -> None:
-    """Refuse models that are not of both kinds, train and validation.
+    """Refuse a choice that leaves no model to train or none to validate on.
 
     Raises:
         InputError: All or none of the models are for validation, or a name
@@ -95,11 +95,16 @@ def check_validation(validation: Sequence[str], models: Sequence[str]) -> None:
     check_list('validation models', validation)
     for model in validation:
         check_choice('validation models', model, models,
-                     'Name models to fit to.')
+                     'Name only models that the predictor is fitted to.')
     if not 0 < len(validation) < len(models):
-        raise InputError("the paper's head", 'train and validation models',
-                         f'{len(validation)} of {len(models)} for validation',
-                         'Fit to train and validation models.')
+        raise InputError(
+            "the paper's head",
+            'at least one model to train on and one to validate on',
+            f'{len(models) - len(validation)} to train on and '
+            f'{len(validation)} to validate on',
+            "In the column split of --models, write 'validation' for some "
+            "models and 'train' for the others, and name both splits in --fit "
+            '(in Python: the argument validation).')
 
 
 def method_names() -> tuple[str, ...]:
@@ -121,35 +126,35 @@ def fit(losses: Union[ModelLosses, FeatureTable],
 
     Args:
         losses (Union[ModelLosses, FeatureTable]): Token losses, such as
-            `read_dumps` returns, or a table with one loss per unit, such as a
-            group of texts. They contain the models of `accuracies`, and
-            perhaps others, which are not used.
-        accuracies (AccuracyTable): Accuracies of the training models,
-            fractions. Benchmarks that none of them was run on are left out.
-        families (Mapping[str, str]): Family of each training model. Errors
-            that the models of a family have in common show how large errors of
-            new families are.
+            `read_dumps` returns, or a table with one loss per unit; a unit is,
+            for example, a group of texts. All models of `accuracies` must have
+            losses. Further models are not used.
+        accuracies (AccuracyTable): Accuracies of the training models as
+            fractions. Benchmarks on which no model was run are left out.
+        families (Mapping[str, str]): Family of each training model. The
+            errors that models of a family have in common are used to estimate
+            how large errors are for new families.
         method (str): 'salience', 'mean-loss', 'paper', or one that another
             package declares.
         scoring_lm (Optional[tuple]): A causal LM of `transformers` and its
-            tokenizer. Its tokens are the units that get weights; by default
-            these are the tokens of the first model.
-        validation (Sequence[str]): Models that choose the step, for the
-            method 'paper'.
-        settings (Optional[HeadSettings]): Those of the method 'paper', by
-            default the paper's.
+            tokenizer. Weights are given to its tokens, by default to the
+            tokens of the first model.
+        validation (Sequence[str]): For the method 'paper', the models that
+            choose the training step.
+        settings (Optional[HeadSettings]): Settings of the method 'paper', by
+            default those in the paper.
         progress (Progress): Wraps the steps of the method 'paper'.
 
     Returns:
-        Predictor: Predicts models from the same kind of losses. Notes of its
-        benchmarks say so if the models were scored in different engines or
-        number formats.
+        Predictor: Predicts accuracies of models from the same kind of losses.
+        If the training models were scored in different engines or number
+        formats, notes of the predictor say so.
 
     Raises:
-        InputError: The method is unknown; there is no model, or one without
-            losses or a family; an argument has another type, or is for the
-            other kind of losses; or as in `check_validation`,
-            `fit_predictor` and `train_paper_head`.
+        InputError: The method is unknown; there is no model; a model has no
+            losses or no family; an argument has a wrong type, or does not fit
+            this kind of losses; or as in `check_validation`, `fit_predictor`
+            and `train_paper_head`.
     """
     _check_models(accuracies, families)
     check_choice('method', method, method_names())
@@ -158,26 +163,26 @@ def fit(losses: Union[ModelLosses, FeatureTable],
     if method != PAPER and (validation or settings is not None):
         raise InputError(f'fit by {method!r}',
                          'neither validation models nor settings of '
-                         'a head', 'one of them',
-                         "Only the method 'paper' uses them.")
+                         'a head', 'at least one of the two',
+                         "Leave both out, or use the method 'paper'.")
     if isinstance(losses, FeatureTable):
         if scoring_lm is not None or method == PAPER:
             raise InputError('fit on a table of losses',
                              'neither a scoring LM nor the '
-                             "method 'paper'", 'one of them',
-                             'Leave it out: these are for token losses.')
+                             "method 'paper'", 'at least one of the two',
+                             'Leave them out, or give token losses.')
         return load_plugin(METHODS, method)(losses, accuracies, groups)
     if not isinstance(losses, ModelLosses):
         raise InputError('losses', 'ModelLosses or a FeatureTable',
                          f'a {type(losses).__name__}',
-                         'Read dumps by read_dumps(paths, texts).')
+                         'Read dumps with read_dumps(paths, texts).')
     if method == PAPER:
         return train_paper(losses, accuracies, families, scoring_lm,
                            validation, (), settings, progress).predictor
     losses = losses.select(accuracies.models)
     targets = _target_tokens(losses, scoring_lm)
     table = _table(targets, losses)
-    # The baseline needs no tokens of answers.
+    # The baseline does not use columns of answer tokens.
     answered = () if method == MEAN_LOSS else accuracies.benchmarks
     source, units = token_columns(table, losses.texts, targets, answered)
     features = source.features(table)
@@ -194,22 +199,23 @@ def train_paper(losses: ModelLosses,
                 watched: Sequence[str] = (),
                 settings: Optional['HeadSettings'] = None,
                 progress: Progress = iter) -> 'PaperTraining':
-    """Train by Algorithm 2, and record what every step does.
+    """Train by Algorithm 2, and record every step.
 
-    Arguments are as in `fit`, with accuracies of the `watched` models too:
-    their errors are recorded at every step, and change nothing.
+    The arguments are as in `fit`, but `accuracies` also contains the `watched`
+    models. Their errors are recorded at every step, and do not influence the
+    training.
 
     Raises:
         InputError: There is no scoring LM, or as in `check_validation` and
             `train_paper_head`.
     """
     fitted = [name for name in accuracies.models if name not in watched]
-    # Before the states, which take long.
+    # Check this before computing hidden states, which takes long.
     check_validation(validation, fitted)
     if scoring_lm is None:
         raise InputError("the paper's head", 'hidden states of a scoring LM',
-                         'none', 'Give a scoring LM.')
-    # Not at the top: they load torch.
+                         'none', 'Give a scoring LM and its tokenizer.')
+    # These imports are not at the top, because they import torch.
     from csv_plugin.lm.head import HeadSettings
     from csv_plugin.lm.head.paper_head import train_paper_head
     from csv_plugin.lm.hidden_states import states_in_parts
@@ -230,19 +236,22 @@ def train_paper(losses: ModelLosses,
 
 
 def _table(targets: TargetTokens, losses: ModelLosses) -> LossTable:
-    """Losses of all models on the target tokens."""
+    """Return the losses of all models on the target tokens."""
     return targets.table({model: losses[model].texts for model in losses})
 
 
 def _noted(predictor: Predictor, losses: ModelLosses) -> Predictor:
-    """The predictor with notes on losses that were made differently."""
+    """Return the predictor, with notes on differences between the losses.
+
+    Such differences are engines and number formats.
+    """
     infos = {model: dump.info for model, dump in losses.items()}
     return predictor.noted(infos)
 
 
 def _target_tokens(losses: ModelLosses,
                    scoring_lm: Optional[tuple[Any, Any]]) -> TargetTokens:
-    """Tokens of the scoring LM if there is one, else of the first model."""
+    """Return the tokens of the scoring LM, by default of the first model."""
     if scoring_lm is None:
         return losses.tokens_of(next(iter(losses)))
     from csv_plugin.lm.tokens.tokenization import target_tokens
@@ -254,13 +263,15 @@ def _check_models(accuracies: AccuracyTable, families: Mapping[str,
     if not isinstance(accuracies, AccuracyTable):
         raise InputError('accuracies', 'an AccuracyTable',
                          f'a {type(accuracies).__name__}',
-                         'Make one, or read one by read_accuracies(...).')
+                         'Make one, or read one with read_accuracies(...).')
     if not accuracies.benchmarks_run:
-        raise InputError('accuracies', 'one of a model on a benchmark', 'none',
-                         'Run the models to fit to on a benchmark.')
+        raise InputError('accuracies',
+                         'at least one accuracy of a model on a benchmark',
+                         'none', 'Run the training models on a benchmark.')
     for model in accuracies.models:
         family = families.get(model)
-        # Tables of pandas have NaN or NA in holes.
+        # pandas puts NaN or NA into empty cells.
         if not isinstance(family, str) or not family:
             raise InputError('families', 'the family of every model',
-                             f'{family!r} of {model!r}', 'Name its family.')
+                             f'{family!r} of {model!r}',
+                             'Name the family of this model.')

@@ -1,11 +1,11 @@
-"""Files that a newer transformers wrote, and what the installed one reads.
+"""Read files that a newer transformers wrote, or refuse them.
 
-A config or a tokenizer of transformers 5 may have settings that transformers 4
-keeps as attributes that no model uses. Its models then compute with the
-defaults of their class, and losses are wrong without any error. Such settings
-are translated here where transformers 4 can compute what is meant, and else
-refused. What is translated are rotary positions (lm.rotary_positions) and the
-special tokens of tokenizers.
+For some settings that transformers 5 writes into a config or a tokenizer,
+transformers 4 has no use: it keeps them as attributes that no model reads. The
+model then computes with the defaults of its class, and its losses are wrong
+without any error. This module translates such settings where transformers 4
+can compute what they mean, and refuses the others. It translates rotary
+positions (lm.rotary_positions) and the special tokens of tokenizers.
 """
 import json
 import os
@@ -25,12 +25,12 @@ from csv_plugin.io.files import FilePath
 from csv_plugin.lm.rotary_positions import (Untranslatable, reads,
                                             rotary_settings)
 
-#: Remedy where the installed version cannot compute what is meant.
-_OTHER_VERSION = ('Use that version in an environment without OpenCompass, '
-                  'which needs transformers 4.')
+#: Remedy if the installed version cannot compute what a setting means.
+_OTHER_VERSION = ('Use the version that wrote config.json in an environment '
+                  'without OpenCompass, which needs transformers 4.')
 _ROPE = 'rope_parameters'
-#: Settings that change no loss of a text, and `quantization_config`, which is
-#: no attribute of any class, but is read by the code that loads all models.
+#: Settings that do not change the losses of a text, and `quantization_config`,
+#: which no class has as an attribute, but the code that loads models reads.
 _HARMLESS = {
     'original_max_position_embeddings', 'architectures', 'auto_map',
     'eod_token_id', 'num_local_experts', 'num_nextn_predict_layers',
@@ -38,8 +38,8 @@ _HARMLESS = {
     'quantization_config', 'use_associative_scan', 'use_cache',
     'use_mamba_kernels', 'use_mambapy'
 }
-#: Settings that a newer version writes out, with the value that transformers 4
-#: has in its code.
+#: Settings that a newer version writes into the config. transformers 4 instead
+#: has them as constants in its code, with these values.
 _BUILT_IN = {
     'swiglu_alpha': 1.702,
     'swiglu_limit': 7.0,
@@ -50,7 +50,7 @@ _BUILT_IN = {
 
 
 def check_read(config: PretrainedConfig) -> None:
-    """Refuse a config of which the installed transformers leaves out a part.
+    """Refuse a config that the installed transformers reads only in part.
 
     Raises:
         InputError: The config contains settings that its class does not read,
@@ -64,21 +64,22 @@ def check_read(config: PretrainedConfig) -> None:
         needed |= settings
     if needed:
         raise _unread(
-            config, _ROPE, 'Write these settings into its config.json, beside '
-            'what is there: both versions then read the same.',
-            f', as it lacks {json.dumps(needed)[1:-1]}')
+            config, _ROPE, 'Put these settings into its config.json, and keep '
+            'the others: both versions then compute the same.',
+            f'; the file needs {json.dumps(needed)[1:-1]}')
 
 
 def read_as_written(config: PretrainedConfig) -> None:
-    """Set what the writer of a config means where its class would not read it.
+    """Translate, in place, the settings that a config's class does not read.
 
     Raises:
-        InputError: The installed transformers cannot compute what is meant.
+        InputError: The installed transformers cannot compute what such a
+            setting means.
     """
     written = getattr(config, 'transformers_version', None)
     if written and not _is_newer(written):
-        # This version or an older one wrote the file, and does not read these
-        # settings either: what is meant by them is not certain.
+        # The version that wrote the file does not read these settings either,
+        # so it is not certain what they mean.
         check_read(config)
     for _, part in _parts(config):
         for key, value in _settings_to_add(part, config).items():
@@ -88,10 +89,11 @@ def read_as_written(config: PretrainedConfig) -> None:
 def newer_writer(path: FilePath, **where: Any) -> str:
     """Return the version of transformers that wrote a config.json, if newer.
 
-    Empty if it is not newer than the installed one, or not known. `where` are
-    arguments for finding the file, such as `local_files_only`.
+    The string is empty if the version is not newer than the installed one, or
+    not known. `where` contains arguments that say where to look for the file,
+    such as `local_files_only`.
     """
-    # Of any kind: no such folder, no network, no JSON.
+    # Errors may be of any kind: no such folder, no network, no JSON.
     with suppress(Exception):
         config, _ = PretrainedConfig.get_config_dict(path, **where)
         written = str(config.get('transformers_version'))
@@ -100,7 +102,7 @@ def newer_writer(path: FilePath, **where: Any) -> str:
 
 
 def _is_newer(written: Any) -> bool:
-    """Return whether a version of transformers is above the installed one."""
+    """Return whether a version is newer than the installed transformers."""
     try:
         return Version(written) > Version(transformers.__version__)
     except (InvalidVersion, TypeError):
@@ -108,7 +110,7 @@ def _is_newer(written: Any) -> bool:
 
 
 def _parts(config: PretrainedConfig) -> Iterator[tuple[str, PretrainedConfig]]:
-    """Yield names and configs: the whole as '', then its sub-configs."""
+    """Yield pairs of name and config: ('', config), then each sub-config."""
     yield '', config
     for name in config.sub_configs:
         part = getattr(config, name, None)
@@ -118,10 +120,10 @@ def _parts(config: PretrainedConfig) -> Iterator[tuple[str, PretrainedConfig]]:
 
 def _settings_to_add(part: PretrainedConfig,
                      whole: PretrainedConfig) -> dict[str, Any]:
-    """Return settings that `part` needs for the effect of `rope_parameters`.
+    """Return the settings that replace `rope_parameters` in `part`.
 
-    Empty if the class reads all that changes losses. `part` is the config or
-    one inside it.
+    Empty if the class of `part` reads all settings that change losses. `part`
+    is the config `whole` or a sub-config of it.
 
     Raises:
         InputError: A setting that changes losses has no translation.
@@ -130,7 +132,8 @@ def _settings_to_add(part: PretrainedConfig,
     for key in vars(part):
         if not reads(part, key):
             unread.append(key)
-    # What an older version wrote was unread when it was written, too.
+    # In a file of an older version, unread settings had no effect when it was
+    # written either.
     if _is_newer(getattr(whole, 'transformers_version', None)):
         _check_harmless(part, unread, whole)
     if _ROPE not in unread or not part.rope_parameters:
@@ -150,7 +153,8 @@ def _settings_to_add(part: PretrainedConfig,
 
 def _check_harmless(part: PretrainedConfig, unread: list[str],
                     whole: PretrainedConfig) -> None:
-    """Refuse unread settings that may change losses, except for positions."""
+    """Refuse unread settings that may change losses, except rotary positions.
+    """
     for key in unread:
         value = getattr(part, key)
         if key != _ROPE and _changes_losses(key, value):
@@ -164,11 +168,11 @@ def _changes_losses(key: str, value: Any) -> bool:
     """Return whether a setting that is unread may change losses."""
     if key in _HARMLESS:
         return False
-    # Such as the version of a program that trained the model.
+    # For example, the version of a program that trained the model.
     if 'version' in key:
         return False
-    # What is off, 0 or empty is taken to ask for nothing. A class that lacks a
-    # setting and computes as if it was on would not be noticed.
+    # A setting that is off, 0 or empty is taken to ask for nothing. This is
+    # wrong for a class that lacks the setting but computes as if it were on.
     if not value:
         return False
     if key == 'layer_types':
@@ -180,22 +184,27 @@ def _unread(config: PretrainedConfig,
             found: str,
             remedy: str,
             what_it_lacks: str = '') -> InputError:
-    """Return the error of a config with settings that are not read."""
+    """Return the error for a config with settings that its class ignores.
+
+    `found` names such settings, and `what_it_lacks` says what is missing.
+    """
     written = getattr(config, 'transformers_version', None)
     writer = f' of transformers {written}' if written else ''
     return InputError(
         f'model {config.name_or_path!r}', 'a config.json that transformers '
         f'{transformers.__version__} reads in full',
-        f'{found}{writer}, which it does not read{what_it_lacks}', remedy)
+        f'{found}{writer}, which {transformers.__version__} does not read'
+        f'{what_it_lacks}', remedy)
 
 
 # ---- tokenizers
 
 
 def unread_tokenizer_settings(path: FilePath, **where: Any) -> dict[str, Any]:
-    """Settings that a tokenizer needs so that the installed version reads it.
+    """Return settings with which the installed version reads a tokenizer.
 
-    Empty if it is read as it is. `where` is as in `newer_writer`.
+    Empty if the tokenizer can be read as it is. `where` is as in
+    `newer_writer`.
 
     Raises:
         InputError: The installed version does not have the class of the
@@ -216,11 +225,12 @@ def unread_tokenizer_settings(path: FilePath, **where: Any) -> dict[str, Any]:
             raise InputError(
                 f'tokenizer {os.fspath(path)!r}', 'a tokenizer.json, or a '
                 f'class that transformers {transformers.__version__} has',
-                f'the class {kind!r} alone', 'Save it with a tokenizer.json, '
-                'by the version of transformers that has this class.')
-        # This file contains all that encodes a text.
+                f'only the class {kind!r}, which it lacks', 'Save the '
+                'tokenizer with a tokenizer.json, in a version of '
+                'transformers that has this class.')
+        # tokenizer.json alone determines how a text is encoded.
         settings['tokenizer_class'] = 'PreTrainedTokenizerFast'
-    # transformers 5 writes a list, where 4 has a dict of names.
+    # transformers 5 writes a list; transformers 4 expects a dict by name.
     special = written.get('extra_special_tokens')
     installed = Version(transformers.__version__)
     if isinstance(special, list) and installed.major < 5:
@@ -230,7 +240,7 @@ def unread_tokenizer_settings(path: FilePath, **where: Any) -> dict[str, Any]:
 
 
 def _has_tokenizer_class(name: str) -> bool:
-    """Return whether the installed version has a class, slow or fast."""
+    """Return whether transformers has a tokenizer class, slow or fast."""
     for each in (name, f'{name}Fast'):
         if tokenizer_class_from_name(each):
             return True

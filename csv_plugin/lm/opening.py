@@ -1,4 +1,4 @@
-"""Engines that run in this process, as `salience losses` opens them."""
+"""Open the engines of `salience losses` that run in this process."""
 from csv_plugin.lm.engines.protocol import EngineOptions, optional_package
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
@@ -8,14 +8,14 @@ from csv_plugin.lm.loading import (READ_IT, check_files, load_causal_lm,
 
 def open_transformers(model: str,
                       options: EngineOptions) -> TransformersEngine:
-    """Load a model, a folder or a name on the hub, by `transformers`."""
+    """Load a model with `transformers`, from a folder or the hub."""
     return TransformersEngine(
         load_causal_lm(model, options.trust_remote_code, options.dtype,
                        **options.settings))
 
 
 def open_vllm(model: str, options: EngineOptions) -> VLLMEngine:
-    """Load a model, a folder or a name on the hub, by vLLM."""
+    """Load a model with vLLM, from a folder or the hub."""
     llm = optional_package('vllm', '--engine vllm').LLM
     with own_code_refused(model, f'{READ_IT} give --trust-remote-code.',
                           options.trust_remote_code):

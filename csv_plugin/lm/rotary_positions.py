@@ -1,16 +1,16 @@
-"""Rotary positions that transformers 5 wrote, in settings of transformers 4.
+"""Translate rotary positions from transformers 5 to transformers 4.
 
-transformers 5 writes all about the rotary positions of a model as one
+transformers 5 writes everything about the rotary positions of a model into one
 setting, for instance
 
     rope_parameters = {'rope_type': 'linear', 'rope_theta': 1e4, 'factor': 2.0}
 
-or, where kinds of layers differ, as such a dict for each kind:
+or, if two kinds of layers differ, into one such dict per kind:
 
     rope_parameters = {'full_attention': {...}, 'sliding_attention': {...}}
 
-transformers 4 has a setting for each part, as far as the architecture of the
-model has the part:
+transformers 4 has several settings; which of them exist depends on the
+architecture of the model:
 
     rope_theta = 1e4
     rope_scaling = {'rope_type': 'linear', 'factor': 2.0}
@@ -25,7 +25,7 @@ from typing import Any
 
 from transformers import PretrainedConfig
 
-#: Settings of each kind of scaling that both versions read the same way.
+#: The settings of each kind of scaling that both versions read the same way.
 _SCALING: dict[str, set[str]] = {
     'default': set(),
     'linear': {'factor'},
@@ -43,12 +43,12 @@ _SCALING: dict[str, set[str]] = {
         'original_max_position_embeddings'
     },
 }
-#: The length of texts before the model was made longer, in tokens.
+#: The context of the model before it was extended, in tokens.
 _ORIGINAL = 'original_max_position_embeddings'
 
 
 class Untranslatable(Exception):
-    """No settings of transformers 4 mean the same."""
+    """No settings of transformers 4 have the meaning of `rope_parameters`."""
 
 
 def reads(config: PretrainedConfig, key: str) -> bool:
@@ -65,7 +65,7 @@ def _default(kind: Any) -> PretrainedConfig:
     """Return a config with the attributes that a class always has."""
     try:
         return kind()
-    # Some classes have required arguments, and their own errors.
+    # Some classes have required arguments, or raise errors of their own.
     except Exception:
         return PretrainedConfig()
 
@@ -74,7 +74,7 @@ def rotary_settings(config: PretrainedConfig) -> dict[str, Any]:
     """Return settings of transformers 4 that mean what `rope_parameters` does.
 
     Raises:
-        Untranslatable: There are none, or a value is of a wrong type.
+        Untranslatable: No such settings exist, or a value has a wrong type.
     """
     rope = config.rope_parameters
     try:
@@ -92,7 +92,10 @@ def rotary_settings(config: PretrainedConfig) -> dict[str, Any]:
 def _of_two_kinds_of_layers(
         config: PretrainedConfig,
         by_kind: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Translate the positions of full layers and of layers with a window."""
+    """Translate positions that differ by the kind of attention of a layer.
+
+    A layer has full attention or attention in a sliding window.
+    """
     if set(by_kind) != {'full_attention', 'sliding_attention'}:
         raise Untranslatable
     full = by_kind['full_attention']
@@ -122,7 +125,7 @@ def _of_all_layers(config: PretrainedConfig,
     older = scaling.pop('type', 'default')
     kind = str(scaling.pop('rope_type', older))
     theta = scaling.pop('rope_theta', None)
-    # The share of each head that is turned.
+    # The share of the dimensions of a head that are rotated.
     share = scaling.pop('partial_rotary_factor', None)
     if theta is None or not reads(config, 'rope_theta'):
         raise Untranslatable
@@ -136,7 +139,7 @@ def _of_all_layers(config: PretrainedConfig,
         if share != 1 and not reads(config, 'partial_rotary_factor'):
             raise Untranslatable
     if reads(config, 'rotary_emb_base'):
-        # The names of GPT-NeoX.
+        # GPT-NeoX has other names for these two settings.
         settings['rotary_emb_base'] = theta
         settings['rotary_pct'] = 1.0 if share is None else share
     return settings
@@ -144,13 +147,14 @@ def _of_all_layers(config: PretrainedConfig,
 
 def _scaling_settings(config: PretrainedConfig, kind: str,
                       scaling: dict[str, Any]) -> dict[str, Any]:
-    """Translate a scaling of positions of a kind that is not 'default'."""
+    """Translate the scaling of positions, if its kind is not 'default'."""
     if not reads(config, 'rope_scaling'):
         raise Untranslatable
     longest = config.max_position_embeddings
     original = scaling.get(_ORIGINAL)
     if kind == 'yarn' and original == longest:
-        # transformers 5 has added it; 4 would compute a factor of 1 of it.
+        # transformers 5 added this setting. transformers 4 would compute a
+        # factor of 1 from it.
         del scaling[_ORIGINAL]
     elif kind in ('yarn', 'longrope') and original:
         # transformers 4 computes the factor from both lengths.
@@ -163,6 +167,6 @@ def _scaling_settings(config: PretrainedConfig, kind: str,
         raise Untranslatable
     del scaling[_ORIGINAL]
     scaling.pop('factor', None)
-    # Phi-3 knows the older name alone.
+    # Phi-3 only knows the older name.
     key = 'type' if config.model_type == 'phi3' else 'rope_type'
     return {_ORIGINAL: original, 'rope_scaling': {key: kind, **scaling}}

@@ -1,9 +1,9 @@
 """Classes for OpenCompass; importing this package registers all of them.
 
 `models`, `perplexities`, `datasets`, `inferencers`, `evaluators`,
-`partitioners`, `tasks` and `summarizers` contain them, `labels` marks the
-right answers of a benchmark.
-Nothing of OpenCompass is replaced, and no class has a name of its classes.
+`partitioners`, `tasks` and `summarizers` contain the classes; `labels` finds
+the right answers in the prompts of a benchmark. The package replaces nothing
+in OpenCompass, and none of its classes has the name of a class of OpenCompass.
 """
 from csv_plugin.oc import (datasets, evaluators, inferencers, models,
                            partitioners, perplexities, summarizers, tasks)

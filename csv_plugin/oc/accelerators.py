@@ -2,12 +2,13 @@
 
 A config has an entry for each model: its class, `type`, and the arguments of
 this class. With `-a vllm`, OpenCompass exchanges entries of transformers for
-entries of vLLM. Four things remain to be done here:
+entries of vLLM. This module does four things that OpenCompass does not do:
 
-* Of the arguments `model_kwargs`, those that vLLM refuses are removed.
-* A `TokenLossModel` and the model in its `llm` are rewritten, too.
-* So is a `BatchedBaseModel`, a class of this package.
-* An adapter, which OpenCompass leaves out in silence, is refused.
+* It removes the arguments in `model_kwargs` that vLLM refuses.
+* It rewrites the entries of a `TokenLossModel` and of the model in its `llm`.
+* It rewrites the entry of a `BatchedBaseModel`, a class of this package.
+* It refuses a model with an adapter, which OpenCompass would silently run
+  without the adapter.
 
 LMDeploy returns no losses, so with `-a lmdeploy` a `TokenLossModel` is
 refused.
@@ -22,31 +23,31 @@ from opencompass.utils import model_abbr_from_cfg
 from csv_plugin.core.conventions import InputError
 from csv_plugin.oc.classes import class_name, class_of
 
-#: A class that OpenCompass exchanges only if an entry names it by a text.
+#: OpenCompass exchanges this class only if the entry gives it as a string.
 _BY_NAME = 'HuggingFaceBaseModel'
-#: A class of this package that computes what its parent class does.
+#: A class of this package. In vLLM, its parent class takes its place.
 _BATCHED = 'BatchedBaseModel'
 #: Classes of transformers that have an equivalent in vLLM.
 _OF_TRANSFORMERS = (_BY_NAME, _BATCHED, 'HuggingFace', 'HuggingFaceCausalLM',
                     'HuggingFaceChatGLM3', 'HuggingFacewithChatTemplate')
-#: Classes that run in vLLM already.
+#: Classes that already run in vLLM.
 _OF_VLLM = ('VLLM', 'VLLMwithChatTemplate')
-#: OpenCompass looks these up in an entry that it exchanges. An entry without
-#: them gets these values.
+#: OpenCompass reads these keys of every entry that it exchanges. An entry that
+#: lacks a key gets the value here.
 _DEFAULTS = dict(max_out_len=None, batch_size=8, run_cfg=dict(num_gpus=0))
-#: Settings of transformers that say where and how to compute: vLLM decides.
+#: Settings of transformers that vLLM decides by itself; they are removed.
 _WITHOUT_EFFECT = ('device_map', 'attn_implementation', 'low_cpu_mem_usage',
                    'use_safetensors')
-#: Settings of transformers that make another model of the weights.
+#: Settings of transformers that change the weights, and so the model.
 _OTHER_WEIGHTS = ('load_in_8bit', 'load_in_4bit', 'quantization_config')
 
 
 def apply_accelerator(config: Any) -> None:
-    """Rewrite the entries of models that `-a vllm` left, in place.
+    """Rewrite, in place, the entries of models that should run in vLLM.
 
-    Entries of `TokenLossModel` and of classes of transformers become entries
-    of vLLM, with settings that it takes. Other models stay as they are, and
-    so does a run without `-a`.
+    With `-a vllm`, entries of `TokenLossModel` and of classes of transformers
+    become entries of vLLM, with settings that vLLM accepts. Other models, and
+    runs without `-a`, stay as they are.
 
     Raises:
         InputError: A `TokenLossModel` is asked to run in LMDeploy, or a model
@@ -72,7 +73,7 @@ def _accelerator_of_command(arguments: Sequence[str]) -> Optional[str]:
 
 
 def _check_for_lmdeploy(entries: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse a `TokenLossModel`."""
+    """Refuse a `TokenLossModel`, as LMDeploy returns no losses."""
     for entry in entries:
         if class_name(entry['type']) == 'TokenLossModel':
             raise InputError(
@@ -82,9 +83,10 @@ def _check_for_lmdeploy(entries: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _for_vllm(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entry that runs a model in vLLM, if it can run there.
+    """Return the entry that runs a model in vLLM.
 
-    Models behind an API and the like keep their entries.
+    A model that cannot run in vLLM, such as one behind an API, keeps its
+    entry.
     """
     name = class_name(entry['type'])
     if name == 'TokenLossModel':
@@ -103,10 +105,10 @@ def _for_vllm(entry: Mapping[str, Any]) -> dict[str, Any]:
 def _token_loss_model_for_vllm(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entry of a `TokenLossModel` around a model in vLLM.
 
-    In vLLM, the arguments of the inner model stand beside `llm`, which has
-    only its class.
+    In the returned entry, `llm` contains only the class of the inner model.
+    The arguments of the inner model are keys of the outer entry.
     """
-    # Arguments in `llm` win over those beside it.
+    # An argument in `llm` overrides the same argument of the outer entry.
     inner = {**entry, **entry['llm']}
     inner.pop('llm')
     inner.pop('engine', None)
@@ -119,7 +121,7 @@ def _token_loss_model_for_vllm(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _exchanged(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entry of vLLM that OpenCompass makes of a model."""
+    """Return the vLLM entry that OpenCompass makes from a model's entry."""
     if entry.get('peft_path'):
         raise InputError(f'model {model_abbr_from_cfg(entry)!r}',
                          'a model without peft_path under -a vllm',
@@ -141,20 +143,21 @@ def _exchanged(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def _settings_for_vllm(settings: Mapping[str, Any],
                        model: str) -> dict[str, Any]:
-    """Return `model_kwargs` with settings of transformers as those of vLLM."""
+    """Return `model_kwargs` translated from transformers to vLLM."""
     for name in _OTHER_WEIGHTS:
         if settings.get(name):
             raise InputError(
                 f'model_kwargs of {model!r}', 'settings that vLLM can follow',
-                name, 'Run this model without -a, or name quantised weights.')
+                name, f'Remove {name} and name a model whose weights are '
+                'quantised, or run this model without -a.')
     found = dict(settings)
     for name in (*_WITHOUT_EFFECT, *_OTHER_WEIGHTS):
         found.pop(name, None)
     dtype = found.pop('torch_dtype', None)
     if dtype is not None:
-        # A `dtype` that is there already wins.
+        # A `dtype` that is already given overrides `torch_dtype`.
         found.setdefault('dtype', str(dtype).removeprefix('torch.'))
-    # OpenCompass gives the number of GPUs, which is 0 on a CPU.
+    # OpenCompass sets this to the number of GPUs, which is 0 on a CPU.
     n_gpus = found.get('tensor_parallel_size', 1)
     found['tensor_parallel_size'] = max(1, n_gpus)
     return found

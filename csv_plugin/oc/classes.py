@@ -1,16 +1,16 @@
-"""Classes of OpenCompass, which a config may contain as a text."""
+"""Classes of models, which a config of OpenCompass may give as strings."""
 from typing import Any
 
 from opencompass.registry import MODELS
 
 
 def class_of(kind: Any) -> Any:
-    """Return a class of models, which a config may contain as a text."""
+    """Return the class of a model, given as a class or as its name."""
     return MODELS.get(kind) if isinstance(kind, str) else kind
 
 
 def class_name(kind: Any) -> str:
-    """Return the name of a class, which a config may contain as a text."""
+    """Return the name of a class, given as a class or as a dotted path."""
     if isinstance(kind, str):
         return kind.rpartition('.')[2]
     return kind.__name__

@@ -1,4 +1,4 @@
-"""A validation set as an OpenCompass dataset."""
+"""An OpenCompass dataset that contains a validation set."""
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,29 +15,35 @@ _COLUMNS = Features({
     'text': Value('string'),
     'sha256': Value('string'),
     'source': Value('string'),
-    # The first character and the one behind the last; empty without answer.
+    # Index of the answer's first character, and of the character behind its
+    # last one; empty if the text has no answer.
     'answer': Sequence(Value('int64'))
 })
 
 
 @LOAD_DATASET.register_module()
 class SalienceTextDataset(BaseDataset):
-    """The texts on which token losses are collected, in both splits."""
+    """The texts on which token losses are collected.
+
+    The train split and the test split both contain all texts.
+    """
 
     @staticmethod
     def load(path: str, fingerprint: str = '') -> Dataset:
         """Read a validation set, one row per text.
 
-        `fingerprint` is the start of the one that the texts must have. Errors
-        are as in `read_nonempty_texts`, and an `InputError` for another
-        fingerprint.
+        `fingerprint` is the start of the fingerprint that the texts must have.
+
+        Raises:
+            InputError: The texts have another fingerprint, or as in
+                `read_nonempty_texts`.
         """
         texts = read_nonempty_texts(path)
         if not texts.fingerprint.startswith(fingerprint):
             raise InputError(
                 path, f'texts with a fingerprint of {fingerprint}...',
                 texts.fingerprint, 'Put this fingerprint into the dataset '
-                'config, its first 12 digits into the abbr.')
+                'config, and its first 12 digits into the abbr there.')
         rows = []
         for text in texts:
             rows.append({
@@ -51,7 +57,7 @@ class SalienceTextDataset(BaseDataset):
 
 
 def read_nonempty_texts(path: str) -> TextSet:
-    """Read a validation set on which models can be scored.
+    """Read a validation set, and check that none of its texts is empty.
 
     Raises:
         InputError: As in `io.text_sets.read_texts`, or a text is empty.
@@ -59,14 +65,15 @@ def read_nonempty_texts(path: str) -> TextSet:
     texts = read_texts(path)
     for text in texts:
         if not text.text:
-            raise InputError(path, 'some text behind every id',
-                             f'an empty text {text.text_id!r}',
-                             'Remove its line, or give it its text.')
+            raise InputError(
+                path, 'some text behind every id',
+                f'an empty text {text.text_id!r}',
+                'Remove its line from the file, or fill in the text.')
     return texts
 
 
 def texts_of(rows: Iterable[Mapping[str, Any]]) -> TextSet:
-    """Return the texts in a split of a `SalienceTextDataset`.
+    """Return the texts of the rows in a split of a `SalienceTextDataset`.
 
     Raises:
         InputError: A text occurs twice because the config repeats the dataset

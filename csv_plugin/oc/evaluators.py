@@ -1,4 +1,4 @@
-"""Results of a model from its token losses."""
+"""Compute the results of a model from its token losses."""
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,42 +20,44 @@ from csv_plugin.oc.datasets import texts_of
 
 @ICL_EVALUATORS.register_module()
 class SalienceEvaluator(BaseEvaluator):
-    """Mean losses of one model on a validation set; lower is better.
+    """Compute mean losses of one model on a validation set; lower is better.
 
-    The means are over the tokens of the model's own tokenizer that have a
-    loss.
+    The means are over all tokens that have a loss, in the tokenization of the
+    model.
     """
 
     def score(self, text_id: Sequence[str], dump: Sequence[str],
               test_set: Dataset) -> dict[str, Any]:
         """Return all results of one model.
 
-        `text_id` are the texts that were scored, `dump` names the file with
-        each; `test_set` are all texts of the validation set. Losses are in
-        nats per token; label tokens are those of answers.
+        `text_id` are the ids of the scored texts, and `dump` is the name of
+        the file that contains the losses of each. `test_set` contains all
+        texts of the validation set. The results `all_token_loss` (all tokens)
+        and `label_token_loss` (tokens of answers) are in nats per token.
 
         Raises:
             InputError: Texts are missing, a dump cannot be read, dumps
                 contradict each other, or no token was scored.
         """
-        # The path of this model's folder in results/, which may have several
-        # parts, is its path in predictions/ beside it.
+        # A model's folder has the same path inside results/ and predictions/.
+        # The path may consist of several folders.
         folder = Path(self._out_dir).parent
         for results in folder.parents:
             if results.name == 'results':
                 break
         else:
             raise InputError(folder, 'a folder in results/ of a run',
-                             'one elsewhere', 'Evaluate by OpenCompass.')
+                             'a folder elsewhere',
+                             'Evaluate the run with the opencompass command.')
         model = folder.relative_to(results).as_posix()
         predictions = results.with_name('predictions') / model
         texts = texts_of(test_set)
         if len(text_id) != len(texts):
             raise InputError(
                 f'predictions of {model!r}', f'{len(texts)} texts',
-                str(len(text_id)), 'If .cache/dataset_size.json, where the '
-                'run started, is of other texts, remove it and the '
-                'predictions, and run again.')
+                str(len(text_id)), 'Remove these predictions, and '
+                '.cache/dataset_size.json in the folder where the run was '
+                'started, which may count other texts. Then run again.')
         parts = []
         for file in dict.fromkeys(dump):
             parts.append(read_model_dump(predictions / file))
@@ -67,7 +69,7 @@ class SalienceEvaluator(BaseEvaluator):
 
 def _loss_numbers(model: str, losses: TextLosses,
                   texts: TextSet) -> dict[str, Any]:
-    """Losses in several units, of a model on texts in the same order."""
+    """Return mean losses in several units, given losses in text order."""
     spans = losses.spans
     table = TargetTokens.of(texts, spans).table({model: losses})
     numbers = {'all_token_loss': float(mean_token_loss(table)[0])}
@@ -86,23 +88,23 @@ def _loss_numbers(model: str, losses: TextLosses,
 
 @ICL_EVALUATORS.register_module()
 class LabelLossEvaluator(BaseEvaluator):
-    """Averages of what `LabelLossInferencer` wrote; lower is better."""
+    """Average the losses of `LabelLossInferencer`; lower is better."""
 
     def score(self, label_loss: Sequence[float], label_tokens: Sequence[int],
               label_bytes: Sequence[int],
               test_set: Dataset) -> dict[str, float]:
         """Return the mean loss of the correct answers.
 
-        For each item of the test set, `label_loss` is in nats, `label_tokens`
-        and `label_bytes` are the tokens and UTF-8 bytes of its label. The
-        results are `label_loss` in nats per item, `label_token_loss` per
-        token, `label_byte_loss` per byte. An `InputError` if items are
-        missing.
+        The arguments have one number per item of the test set: the loss of its
+        label in nats, and the numbers of tokens and of UTF-8 bytes of the
+        label. The results, in nats, are `label_loss` per item,
+        `label_token_loss` per token and `label_byte_loss` per byte. An
+        `InputError` if items are missing.
         """
         if len(label_loss) != len(test_set):
-            raise InputError('label losses', f'{len(test_set)} items',
-                             str(len(label_loss)),
-                             'Remove the predictions and run again.')
+            raise InputError(
+                'label losses', f'{len(test_set)} items', str(len(label_loss)),
+                'Remove the predictions of this dataset and run again.')
         total = float(np.sum(label_loss))
         return {
             'label_loss': total / len(label_loss),

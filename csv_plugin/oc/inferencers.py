@@ -26,7 +26,7 @@ from csv_plugin.oc.datasets import texts_of
 from csv_plugin.oc.labels import label_texts
 from csv_plugin.oc.models import engine_of, get_token_loss
 
-#: What OpenCompass gives every inferencer beside the model.
+#: Arguments that OpenCompass passes to every inferencer, beside the model.
 _OF_HOST = {
     'batch_size', 'dump_only_message_path', 'dump_res_length', 'max_out_len',
     'max_seq_len', 'min_out_len'
@@ -34,7 +34,7 @@ _OF_HOST = {
 
 
 class _LossInferencer(BaseInferencer, ABC):
-    """Writes the entries of a dataset, in the first process alone.
+    """An inferencer that writes one entry per item, in the first process only.
 
     Subclasses do not call `BaseInferencer.__init__`, which would make a folder
     where the run started.
@@ -48,8 +48,9 @@ class _LossInferencer(BaseInferencer, ABC):
                   output_json_filename: str = '') -> list[dict[str, Any]]:
         """Write the JSON file that marks a dataset as done for OpenCompass.
 
-        Returns its entries, one per text or item; none in all but the first
-        process. `output_json_filepath` is its folder.
+        Return its entries, one per text or item. All processes but the first
+        write nothing and return no entries. `output_json_filepath` is the
+        folder of the file.
         """
         # OpenCompass takes all processes of torchrun for the main process.
         if os.environ.get('RANK', '0') != '0':
@@ -64,20 +65,21 @@ class _LossInferencer(BaseInferencer, ABC):
     @abstractmethod
     def _rows(self, path: Path, retriever: Any, ice_template: Any,
               prompt_template: Any) -> list[dict[str, Any]]:
-        """Return the entries of the JSON file at a path."""
+        """Return the entries of the JSON file that is written to `path`."""
 
 
 @ICL_INFERENCERS.register_module()
 class TokenLossInferencer(_LossInferencer):
     """Token losses of a model on a validation set.
 
-    Writes `<dataset abbr>.safetensors`, a token-loss dump, and then the JSON
-    file, whose entry for a text names the dump. Scored: as in
-    `models.get_token_loss`, which takes the model.
+    It writes the token-loss dump `<dataset abbr>.safetensors`, and then the
+    JSON file, in which the entry of each text names the dump. Which tokens are
+    scored, and which models are accepted, is described in
+    `models.get_token_loss`.
 
-    `context` is the longest window in tokens, by default the model's own.
-    Other arguments that OpenCompass gives every inferencer are unused; an
-    `InputError` if there are more.
+    `context` is the length of the longest window in tokens, by default the
+    context of the model. The other arguments that OpenCompass passes to every
+    inferencer are not used; any further argument is an `InputError`.
     """
 
     def __init__(self,
@@ -114,14 +116,16 @@ class TokenLossInferencer(_LossInferencer):
 class LabelLossInferencer(_LossInferencer):
     """Loss of the right answer behind a benchmark's own prompt.
 
-    Writes one entry per item: `label_loss` in nats, summed over the tokens
-    that overlap the label, with the numbers `label_tokens` and `label_bytes`.
-    Scored: these tokens, each given the prompt and the label before it. See
-    `labels` for what a label is, and `models.engine_of` for the model.
+    The right answer is called the label; `labels` says where it begins. This
+    inferencer writes one entry per item: `label_loss`, the summed loss in nats
+    of the tokens that overlap the label, `label_tokens`, the number of these
+    tokens, and `label_bytes`, the length of the label in UTF-8 bytes. Scored:
+    these tokens, each given all text before it. `models.engine_of` says which
+    models are accepted.
 
-    A prompt with its label has at most `max_seq_len` tokens: in-context
-    examples are dropped until both fit. Settings of the inferencer that this
-    one replaces are unused.
+    In-context examples are dropped until the prompt and its label together
+    have at most `max_seq_len` tokens. Other settings, which the benchmark's
+    original inferencer needs, are not used.
     """
 
     def __init__(self,
@@ -140,14 +144,14 @@ class LabelLossInferencer(_LossInferencer):
 
 
 def _label_row(text: Text, losses: TokenLosses) -> dict[str, Any]:
-    """The entry of an item, by the losses of its prompt and label."""
+    """Return the entry of an item from the token losses of its text."""
     label = answer_mask([text], [losses.spans])
     assert text.answer is not None
     start, end = text.answer
     nats = float(losses.losses[label].sum())
     if np.isnan(nats):
         raise InputError(
-            f'label of item {text.text_id}', 'a token in front of it',
+            f'label of item {text.text_id}', 'a token in front of the label',
             'neither a prompt nor a BOS or EOS token',
             'Give the benchmark a prompt, or the tokenizer a BOS token.')
     return dict(
@@ -158,10 +162,10 @@ def _label_row(text: Text, losses: TokenLosses) -> dict[str, Any]:
 
 
 def _stem(path: Path) -> str:
-    # Path.stem would cut an abbr at its last dot.
+    # Path.stem would cut off what follows the last dot of an abbreviation.
     return path.name.removesuffix('.json')
 
 
 def _chunks(path: Path) -> Path:
-    """Return the folder of what was scored so far."""
+    """Return the folder that keeps losses until all texts are scored."""
     return path.with_name(f'tmp_{_stem(path)}')

@@ -1,16 +1,16 @@
-"""The right answers of a benchmark, each behind the benchmark's own prompt.
+"""Make texts of a benchmark's own prompts, each followed by its right answer.
 
-The right answer is called the label. How a benchmark asks decides where in the
-text the label begins:
+The right answer is called the label. Where it begins in the text depends on
+the kind of benchmark:
 
-* A benchmark of perplexities has a template for each label, and the label is
-  the part of the right template that differs from the other templates. Of
-  "Review: {text} It is good." and "Review: {text} It is bad.", labels are
-  "good." and "bad.". If the difference begins inside a word, the label begins
-  with that word.
-* A benchmark of written answers has one template, and the label is the
-  reference. A space is put before it if the prompt ends in a visible ASCII
-  character.
+* A benchmark that compares perplexities has one template per option. The label
+  is the part of the right option's template that differs from the other
+  templates. For "Review: {text} It is good." and "Review: {text} It is bad.",
+  the labels are "good." and "bad.". If the difference begins inside a word,
+  the label begins with that word.
+* A benchmark whose answers the model writes has one template, and the label is
+  the reference answer. A space is put before the label if the prompt ends in a
+  visible ASCII character.
 """
 import os.path
 import re
@@ -22,7 +22,7 @@ from opencompass.models.huggingface_above_v4_33 import _convert_chat_messages
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 
-#: Output columns without answers: ids of items, code to run, or rubrics.
+#: Output columns that contain no answers but ids of items, code or rubrics.
 _NO_ANSWERS = frozenset(
     ('declaration', 'evaluation_sample', 'filename', 'id', 'id_ddm', 'idx',
      'judge', 'metadata', 'problem_id', 'prompt_id', 'q', 'question_id',
@@ -45,31 +45,33 @@ def label_texts(model: Any,
                 prompt_template: Any,
                 max_seq_len: Optional[int],
                 after_common_start: bool = False) -> list[Text]:
-    """Return prompts with the right answers behind them, marked as answers.
+    """Return prompts, each followed by its right answer as the `answer`.
 
     There is one text per item of the retriever's test split; its id is the
-    item's place. The model parses the templates; without a `prompt_template`,
-    that of the examples is used. In-context examples are dropped, the last
-    first, until a text has at most `max_seq_len` tokens.
+    index of the item. The model parses the templates. Without a
+    `prompt_template`, the `ice_template` of the in-context examples is used.
+    Examples are dropped, the last one first, until a text has at most
+    `max_seq_len` tokens.
 
-    If the part that all templates share has no column of the item, as where
-    whole sentences are compared, `after_common_start` lets the answer begin
-    where the filled templates differ.
+    Some benchmarks compare whole sentences, so that the start that all
+    templates share contains no column of the item. With `after_common_start`,
+    the answer then begins where the templates differ after columns are filled
+    in.
 
     Raises:
-        InputError: The output column has no right answers, an answer has no
-            template of its own, or nothing of it is left as it is the
-            beginning of another one.
+        InputError: The output column contains no right answers, an answer has
+            no template of its own, or an answer is empty because the whole of
+            it is the beginning of another answer.
     """
     column = check_output_column(retriever.dataset_reader.output_column)
     template = ice_template if prompt_template is None else prompt_template
-    # Such a template has one text for all labels, and the item its answer.
+    # Such a template is the same for all labels; the model writes the answer.
     is_written = (
         isinstance(template.template, str) or template.prompt_type == 'meta')
 
     def prompt_and_label(item: Mapping[str, Any],
                          examples: Any) -> tuple[str, str]:
-        """Return the prompt of an item with some examples, and its label."""
+        """Return the prompt of an item, with these examples, and its label."""
         shown = retriever.generate_ice(examples, ice_template=ice_template)
         if is_written:
             return _by_reference(model, template, item, column, shown)
@@ -92,10 +94,10 @@ def label_texts(model: Any,
 def _by_templates(model: Any, template: Any, item: Mapping[str,
                                                            Any], column: str,
                   shown: Any, after_common_start: bool) -> tuple[str, str]:
-    """Return the prompt and the label of an item with a template per label.
+    """Return prompt and label for a benchmark that has a template per label.
 
-    The prompt is the start that all templates share, filled with the columns
-    of the item.
+    The prompt is the start that all templates share, with the columns of the
+    item filled in. For `after_common_start`, see `label_texts`.
     """
     gold = str(item[column])
     templates, values = _marked_templates(model, template, item, shown)
@@ -110,19 +112,20 @@ def _by_templates(model: Any, template: Any, item: Mapping[str,
         raise InputError(
             f'label {gold!r} in column {column!r}',
             'a right answer that differs from the others',
-            f'one that another begins with: ...{prompt[-40:]!r}',
+            f'an answer that another one begins with: ...{prompt[-40:]!r}',
             'Remove the item, or run the benchmark without its label loss.')
     return prompt, label
 
 
 def _marked_templates(model: Any, template: Any, item: Mapping[str, Any],
                       shown: Any) -> tuple[dict[str, str], dict[int, str]]:
-    """Return templates by label, and the values of the marks in them.
+    """Return templates by label, and a table that fills their columns in.
 
-    Templates have a mark in the place of each column. So a start that they
-    share is a start of the templates, even where two columns of the item begin
-    alike. A mark is a code point for private use, so no template contains it.
-    `str.translate` puts the values, which are by code point, into a template.
+    In the templates, each column of the item is represented by one character
+    from Unicode's private use area, which no template contains. Therefore
+    templates can be compared before their columns are filled in: columns whose
+    values happen to begin alike still differ. The table maps the code point of
+    each such character to the column's value, for `str.translate`.
     """
     first_mark = 0xE000
     marks = {}
@@ -139,7 +142,10 @@ def _marked_templates(model: Any, template: Any, item: Mapping[str, Any],
 
 def _check_template(gold: str, column: str, templates: Mapping[str, str],
                     shared: str) -> None:
-    """Refuse a label whose template says no more than all templates do."""
+    """Refuse a label without a template, or whose template adds nothing.
+
+    A template adds nothing if it equals the start that all templates share.
+    """
     found = ''
     if gold not in templates:
         found = 'no such template'
@@ -153,7 +159,9 @@ def _check_template(gold: str, column: str, templates: Mapping[str, str],
 
 
 def _common_start(texts: Iterable[str]) -> str:
-    """Return the common start of texts, without an ASCII word that it ends in.
+    """Return the common start of texts, cut before a word at its end.
+
+    A word consists of ASCII letters and digits.
     """
     start = os.path.commonprefix(list(texts))
     return re.sub('[A-Za-z0-9]+$', '', start)
@@ -172,7 +180,7 @@ def _by_reference(model: Any, template: Any, item: Mapping[str, Any],
 
 
 def _reference(answer: Any, column: str) -> str:
-    """Return the reference of an item, the first one of a list."""
+    """Return the reference answer of an item; of a list, its first element."""
     found = f'a {type(answer).__name__}'
     if isinstance(answer, (list, tuple)):
         if answer and all(isinstance(text, str) for text in answer):
@@ -187,7 +195,7 @@ def _reference(answer: Any, column: str) -> str:
 
 
 def _parsed(model: Any, prompt: Any, mode: str) -> str:
-    """Return the text that the model would read of a prompt, or of a chat."""
+    """Return the text that the model reads for a prompt or a chat."""
     parsed = model.parse_template(prompt, mode=mode)
     if isinstance(parsed, str):
         return parsed

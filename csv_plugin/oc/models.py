@@ -1,6 +1,6 @@
-"""Models of OpenCompass: their token losses, and their entries in a config.
+"""Get token losses from models of OpenCompass, and check their config entries.
 
-Code that comes with a model runs only where its entry allows it.
+Code that comes with a model runs only if the entry of the model allows it.
 """
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -26,7 +26,7 @@ from csv_plugin.oc.classes import class_of
 #: Classes of OpenCompass that load models by transformers, and by vLLM.
 _TRANSFORMERS = (HuggingFace, HuggingFacewithChatTemplate)
 _VLLM = (VLLM, VLLMwithChatTemplate)
-#: Keys of an entry whose settings allow code to run.
+#: Keys of an entry under which `trust_remote_code` allows code to run.
 _MODEL, _TOKENIZER = 'model_kwargs', 'tokenizer_kwargs'
 
 
@@ -34,10 +34,10 @@ _MODEL, _TOKENIZER = 'model_kwargs', 'tokenizer_kwargs'
 class TokenLossModel(BaseModel):
     """Any OpenCompass model, with a method for token losses.
 
-    All accuracies are those of the inner model. Wrap a model config `m` as
+    The inner model answers all benchmarks. Wrap the config `m` of a model as
     `{**m, 'type': TokenLossModel, 'llm': dict(type=m['type'])}`. Code that
     comes with a model of transformers or vLLM runs only if the config allows
-    it, which is not the default of OpenCompass.
+    it; OpenCompass itself runs such code by default.
 
     A model that gives no losses itself, such as one behind an API, gets them
     from an engine that runs the same weights:
@@ -48,9 +48,10 @@ class TokenLossModel(BaseModel):
     Args:
         llm (Mapping): Config of the inner model; its type suffices.
         engine (Optional[Mapping]): The class of the engine as `type`, its
-            arguments, and as `tokenizer` a folder or a name on the hub. It is
-            made when losses are first asked for.
-        rest (Any): The inner model's other arguments.
+            tokenizer, a folder or a name on the hub, as `tokenizer`, and the
+            other arguments of the class. The engine is made when losses are
+            first asked for.
+        rest (Any): The other arguments of the inner model.
 
     Raises:
         InputError: The model comes with code that may not run, or the entry
@@ -61,12 +62,13 @@ class TokenLossModel(BaseModel):
                  llm: Mapping[str, Any],
                  engine: Optional[Mapping[str, Any]] = None,
                  **rest: Any) -> None:
-        # Before the inner model is loaded, which may take long.
+        # Check this before the inner model is loaded, which may take long.
         if engine is not None:
             check_engine(f'engine of model {rest.get("path")!r}', engine)
         inner = _built({**llm, **rest})
-        # The inner model's methods hide those that BaseModel defines, and
-        # that of this class unless an engine gives the losses.
+        # Methods of the inner model hide the methods of BaseModel. Its
+        # `get_token_loss` also hides that of this class, unless an engine
+        # computes the losses.
         kind = type(inner)
         for name in dir(kind):
             if name.startswith('_'):
@@ -74,7 +76,7 @@ class TokenLossModel(BaseModel):
             if name == 'get_token_loss' and engine is not None:
                 continue
             if name == 'is_api' or callable(getattr(kind, name)):
-                # `setattr` would set it in the inner model.
+                # `setattr` would set the attribute of the inner model.
                 self.__dict__[name] = getattr(inner, name)
         self.__dict__.update(_inner=inner, _engine=engine)
 
@@ -90,24 +92,24 @@ class TokenLossModel(BaseModel):
                        texts: TextSet,
                        part: Optional[Sequence[Text]] = None,
                        **settings: Any) -> TokenLossDump:
-        """Return token losses; scored: as in the function `get_token_loss`."""
+        """Return token losses, as the function `get_token_loss` describes."""
         return dump_losses(*self.loss_engine, texts, part, **settings)
 
     @cached_property
     def loss_engine(self) -> tuple[Any, Any]:
-        """Engine that computes the losses, and its tokenizer."""
+        """What computes the losses, as in `engine_of`, and its tokenizer."""
         if self._engine is None:
             return engine_of(self._inner)
         tokenizer = load_tokenizer(
             self._engine['tokenizer'],
-            remedy='Give the folder of a tokenizer without code, such as '
-            'tokenizer.json alone.')
+            remedy='Name a tokenizer without code in the engine of the '
+            'config, such as a folder with only a tokenizer.json.')
         kind = class_of(self._engine['type'])
         return kind(**_settings(self._engine)), tokenizer
 
 
 def _built(entry: dict[str, Any]) -> Any:
-    """The model of an entry, without code of its own unless it is allowed."""
+    """Return the model of an entry; its own code runs only if allowed."""
     kind = class_of(entry['type'])
     if not _is_loaded_from_files(kind):
         return MODELS.build(entry)
@@ -132,8 +134,9 @@ def get_token_loss(model: Any,
     """Return token losses in nats, by the model's own method if it has one.
 
     Scored: every token of every text, the first one only if the tokenizer has
-    a BOS or EOS token to put before it; see `lm.engines.token_losses`. Other
-    models are as in `engine_of`; settings as in `lm.dumping.dump_losses`.
+    a BOS or EOS token to put before it; see `lm.engines.token_losses`. A model
+    without the method `get_token_loss` must be one that `engine_of` accepts.
+    `settings` are arguments of `lm.dumping.dump_losses`.
     """
     own = getattr(model, 'get_token_loss', None)
     if own is not None:
@@ -142,11 +145,12 @@ def get_token_loss(model: Any,
 
 
 def engine_of(model: Any) -> tuple[Any, Any]:
-    """Return a causal LM or an `Engine` for a model's losses, and a tokenizer.
+    """Return what computes the losses of a model, and the tokenizer for it.
 
-    The model is one of OpenCompass with a causal LM of `transformers` and its
-    tokenizer as `model` and `tokenizer`, one in vLLM, or a `TokenLossModel`.
-    An `InputError` if it is none of these, or has an adapter.
+    Losses are computed by a causal LM of `transformers` or by an `Engine`. The
+    model is a `TokenLossModel`, a model of OpenCompass in vLLM, or a model of
+    OpenCompass whose attributes `model` and `tokenizer` are of `transformers`.
+    An `InputError` if it is none of these, or if it has an adapter.
     """
     if isinstance(model, TokenLossModel):
         return model.loss_engine
@@ -164,7 +168,7 @@ def engine_of(model: Any) -> tuple[Any, Any]:
             and isinstance(tokenizer, PreTrainedTokenizerBase)):
         raise InputError(
             where, 'a model of transformers without adapters, or one in vLLM',
-            type(model).__name__, 'Name an engine for its losses: '
+            type(model).__name__, 'Name an engine that computes the losses: '
             'TokenLossModel(..., engine=...) (docs/opencompass.md).')
     return inner, tokenizer
 
@@ -176,11 +180,12 @@ def _remedy(keys: Sequence[str]) -> str:
 def without_own_code(
     entry: Mapping[str, Any], keys: Sequence[str] = (_MODEL, _TOKENIZER)
 ) -> dict[str, Any]:
-    """Return the entry with the model's own code off, unless it sets it.
+    """Return the entry with `trust_remote_code=False` where it is not set.
 
-    OpenCompass runs such code by default. The class of the entry takes the
-    settings `keys`. An `InputError` if the model comes with code that would
-    run all the same, or that it cannot be loaded without.
+    OpenCompass runs the code of a model by default. `keys` are the arguments
+    of the entry's class that take `trust_remote_code`. An `InputError` if the
+    model comes with code that would run nevertheless, or if it cannot be
+    loaded without its code.
     """
     safe = dict(entry)
     for key in keys:
@@ -192,7 +197,8 @@ def without_own_code(
             raise InputError(
                 f'model {entry["path"]!r}', 'a max_seq_len in its entry',
                 'none, so that OpenCompass would run code of the model to '
-                'look it up', 'Give its longest context in tokens.')
+                'look it up', 'Set max_seq_len to the longest context of the '
+                'model in tokens.')
     return safe
 
 
@@ -213,10 +219,11 @@ def with_own_code(entry: Mapping[str, Any], allowed: bool) -> dict[str, Any]:
 
 
 def check_files_of(entry: Mapping[str, Any]) -> None:
-    """Refuse an entry with files that the installed version reads in part.
+    """Refuse an entry whose files transformers would read only in part.
 
-    OpenCompass would load them without a word, and all accuracies would be
-    those of another model. An `InputError` as in `lm.loading.check_files`.
+    OpenCompass would load such files without any warning, and the model would
+    compute something else than its author meant. An `InputError` as in
+    `lm.loading.check_files`.
     """
     kind = class_of(entry['type'])
     if kind is TokenLossModel:
@@ -226,10 +233,13 @@ def check_files_of(entry: Mapping[str, Any]) -> None:
 
 
 def check_engine(where: str, entry: Any) -> None:
-    """Refuse a wrong `engine` of a `TokenLossModel`, without making it."""
+    """Check the `engine` of a `TokenLossModel` without making the engine.
+
+    `where` names the entry in the `InputError`.
+    """
     parts = entry if isinstance(entry, Mapping) else {}
     kind = class_of(parts.get('type'))
-    # No config can load the model that a VLLMEngine is around.
+    # A VLLMEngine needs a loaded `vllm.LLM`, which no config can contain.
     if not (isinstance(kind, type) and issubclass(kind, RowEngine)
             and not issubclass(kind, VLLMEngine)
             and isinstance(parts.get('tokenizer'), str)):
@@ -246,7 +256,7 @@ def check_engine(where: str, entry: Any) -> None:
 
 
 def _settings(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of an engine's class in its entry."""
+    """Return the arguments of the engine's class from the engine's entry."""
     settings = dict(entry)
     settings.pop('type')
     settings.pop('tokenizer')

@@ -1,4 +1,4 @@
-"""Few tasks, of a run whose config was checked."""
+"""Divide a run into few tasks, after checking its config."""
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -24,21 +24,21 @@ _IMPORTS = dict(imports=['csv_plugin.oc'], allow_failed_imports=False)
 class FewTasksPartitioner(NaivePartitioner):
     """One task for each model, or fewer tasks of several models.
 
-    Its tasks are made for `tasks.SteadyInferTask` and `SteadyEvalTask`, in
-    which an error on one dataset does not end the others. The texts come
-    first, so that not even a crash on a benchmark costs their losses. Before
-    any model runs, the config is checked, and texts whose dump is lost,
-    damaged or of another model are scored again.
+    The tasks are meant for `tasks.SteadyInferTask` and `SteadyEvalTask`, which
+    go on with the next dataset after an error. The texts of the validation set
+    are the first dataset of a task, so that their losses are written before a
+    benchmark can crash. Before any model runs, the config is checked. Texts
+    whose dump is missing, damaged or of another model are scored again.
 
-    `n_tasks` of `infer` or `eval` in the config is the largest number of tasks
-    of the stage. A task then may have several models; without `n_tasks`, every
-    task has one model. The setting is not an argument of the partitioner,
-    because `--slurm` replaces the partitioner by another one, which would get
-    the argument.
+    The setting `n_tasks` in `infer` or `eval` of the config limits the number
+    of tasks of that stage; a task may then have several models. Without
+    `n_tasks`, every task has one model. `n_tasks` is not an argument of this
+    class, because `--slurm` puts another partitioner into its place, which
+    would be given the argument and not know it.
 
     Args:
         out_dir (str): Filled in by OpenCompass.
-        n (int): Most datasets of a model in a task.
+        n (int): The largest number of datasets of a model in one task.
         **settings (Any): As in `NaivePartitioner`.
     """
 
@@ -71,7 +71,10 @@ class FewTasksPartitioner(NaivePartitioner):
                   work_dir: str,
                   out_dir: str,
                   add_cfg: dict[str, Any] = {}) -> list[Any]:
-        """As in `NaivePartitioner`."""
+        """Return tasks as `NaivePartitioner` does, but join them to `n_tasks`.
+
+        The texts of the validation set become the first dataset of each task.
+        """
         parts = []
         for part in model_dataset_combinations:
             texts_first = sorted(
@@ -80,7 +83,7 @@ class FewTasksPartitioner(NaivePartitioner):
             for model, dataset in product(part['models'], texts_first):
                 if self.before_models and is_texts(dataset):
                     self._forget_a_lost_dump(model, dataset)
-        # Tasks of any class know the classes of this package by their names.
+        # Tasks of any class then find the classes of this package by name.
         add_cfg = dict(add_cfg, custom_imports=_IMPORTS)
         tasks = super().partition(parts, work_dir, out_dir, add_cfg)
         if not self.n_tasks:
@@ -91,9 +94,10 @@ class FewTasksPartitioner(NaivePartitioner):
         return joined or tasks
 
     def _forget_a_lost_dump(self, model: Any, dataset: Any) -> None:
-        """Delete the mark of completion of texts whose dump is of no use.
+        """Delete the files that mark texts as done, if their dump is unusable.
 
-        The dump may be missing, damaged, or of another model.
+        The dump may be missing, damaged, or of another model. Without these
+        files, OpenCompass scores the texts again.
         """
         results = Path(self.out_dir).parent / 'results'
         done = Path(get_infer_output_path(model, dataset, self.out_dir))
@@ -111,7 +115,7 @@ class FewTasksPartitioner(NaivePartitioner):
 
 
 def _joined(tasks: Sequence[Config]) -> Config:
-    """One task of several, each with its models and their datasets."""
+    """Return one task with the models and datasets of several tasks."""
     merged = {**tasks[0], 'models': [], 'datasets': []}
     for task in tasks:
         merged['models'] += task['models']
@@ -120,10 +124,11 @@ def _joined(tasks: Sequence[Config]) -> Config:
 
 
 def check_entries(models: Sequence[Any]) -> None:
-    """Refuse entries of models that cannot be made, without making them.
+    """Check the config entries of models without loading the models.
 
-    An `InputError` for a wrong engine, or files that the installed
-    transformers reads in part.
+    Raises:
+        InputError: The entry of an engine is wrong, or the installed
+            transformers would read the files of a model only in part.
     """
     for model in models:
         is_wrapped = class_name(model['type']) == 'TokenLossModel'

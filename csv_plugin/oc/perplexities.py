@@ -1,4 +1,7 @@
-"""Perplexities of a benchmark's options that do not depend on the batch."""
+"""A model class whose perplexities do not depend on the batch size.
+
+OpenCompass compares the perplexities of the options of a benchmark's items.
+"""
 from collections.abc import Sequence
 from contextlib import closing
 from functools import cached_property
@@ -16,12 +19,12 @@ from csv_plugin.lm.engines.windows import by_window, cut_windows
 
 @MODELS.register_module()
 class BatchedBaseModel(HuggingFaceBaseModel):
-    """A `HuggingFaceBaseModel` whose perplexities no batch changes.
+    """A `HuggingFaceBaseModel` whose perplexities are the same in any batch.
 
     `get_ppl` of OpenCompass pads the shorter texts of a batch on the left and
-    counts what the model makes of the padding: in batches of 8 it is off by up
-    to 0.69 nats per token, in batches of one it is right. Here all batches
-    give what a batch of one gives there.
+    lets the padding change the losses: in batches of 8 they are off by up to
+    0.69 nats per token, in batches of one text they are right. Here, batches
+    of any size give the losses that OpenCompass gives in batches of one text.
     """
 
     @cached_property
@@ -36,9 +39,9 @@ class BatchedBaseModel(HuggingFaceBaseModel):
         """Return the mean loss of each text in nats per token, `(n,)`.
 
         As in OpenCompass, the losses of all tokens but the first are summed
-        and divided by the number of all tokens. Tokens equal to the padding
-        are left out of the sum and of the number, and so are the first
-        `mask_length[i]` tokens of text `i`.
+        and divided by the number of all tokens, the first included. Both the
+        sum and the number leave out tokens that are the padding token, and the
+        first `mask_length[i]` tokens of text `i`.
         """
         encoded = self.tokenizer(
             _convert_base_messages(inputs),

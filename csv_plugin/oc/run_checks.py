@@ -1,4 +1,4 @@
-"""Mistakes in the config of a run, found before its models run."""
+"""Find mistakes in the config of a run before its models run."""
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -27,24 +27,26 @@ from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.oc.classes import class_name, class_of
 
 _SUMMARIZER = 'PredictedSummarizer'
-#: OpenCompass's models in LMDeploy.
+#: Classes of OpenCompass whose models run in LMDeploy.
 _LMDEPLOY = ('TurboMindModel', 'TurboMindModelwithChatTemplate')
-#: Groups of datasets whose averages every summary has by itself.
+#: Groups of datasets whose averages every summary shows by default.
 COMMON_GROUPS: tuple[Mapping[str, Any],
                      ...] = (*bbh_summary_groups, *mmlu_summary_groups,
                              *cmmlu_summary_groups, *ceval_summary_groups)
-#: Inferencers that compute losses, the first one those of texts.
+#: Inferencers that compute losses: of the texts of a validation set, and of
+#: the right answers of a benchmark.
 LOSS_INFERENCERS = ('TokenLossInferencer', 'LabelLossInferencer')
-#: A benchmark's name in a run: of a dataset or group, perhaps with a metric.
+#: A benchmark's name in a run: the name of a dataset or group, or a pair of
+#: this name and a metric.
 Name = Union[str, tuple[str, str]]
 
 
 def check_run(config: Mapping[str, Any]) -> list[str]:
     """Check the names of models and the predictors of a whole config.
 
-    Returns possible mistakes, one line each: predictors that do not exist yet
-    or whose texts are not run, benchmarks that are not run, and models that
-    give no token losses.
+    Return possible mistakes, one line each: predictors that do not exist yet
+    or whose texts are not in the run, benchmarks that are not in the run, and
+    models that give no token losses. Certain mistakes are an `InputError`.
     """
     models, datasets = config['models'], config['datasets']
     check_models(models)
@@ -58,7 +60,7 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
             if _returns_no_losses(model):
                 name = model_abbr_from_cfg(model)
                 warnings.append(
-                    f'model {name!r}: no token losses will come of it, as an '
+                    f'model {name!r}: it gives no token losses, as an '
                     'API returns none. Wrap it as TokenLossModel with an '
                     'engine for its losses (docs/opencompass.md).')
     return warnings
@@ -68,7 +70,7 @@ def _check_summarizer(summarizer: Mapping[str, Any], models: Sequence[Any],
                       datasets: Sequence[Any]) -> Iterator[str]:
     """Check predictors, names of benchmarks and known accuracies.
 
-    Yields possible mistakes.
+    Yield possible mistakes, one line each.
     """
     present = [*map(dataset_abbr_from_cfg, datasets)]
     files = predictor_files(
@@ -105,7 +107,7 @@ def _check_summarizer(summarizer: Mapping[str, Any], models: Sequence[Any],
 
 
 def _refuse_lmdeploy(models: Sequence[Any]) -> None:
-    """Refuse models in LMDeploy, whose texts would fail once it is loaded."""
+    """Refuse models in LMDeploy, which could not score the texts."""
     for model in models:
         kind = class_name(model['type'])
         if kind in _LMDEPLOY:
@@ -130,12 +132,12 @@ def _returns_no_losses(model: Mapping[str, Any]) -> bool:
 
 
 def is_texts(dataset: Any) -> bool:
-    """Return whether an entry of a config is a validation set."""
+    """Return whether a dataset of a config is a validation set."""
     return _inferencer(dataset) == LOSS_INFERENCERS[0]
 
 
 def of_losses(dataset: Any) -> bool:
-    """Return whether the results of an entry are losses."""
+    """Return whether the results of a dataset of a config are losses."""
     return _inferencer(dataset) in LOSS_INFERENCERS
 
 
@@ -145,10 +147,10 @@ def _inferencer(dataset: Any) -> str:
 
 def with_common_groups(groups: Sequence[Mapping[str, Any]],
                        datasets: Sequence[Any]) -> list[Mapping[str, Any]]:
-    """Return the groups of a run, and OpenCompass's of bbh, mmlu and so on.
+    """Return the groups of a run, followed by `COMMON_GROUPS`.
 
-    Those of OpenCompass are left out if none of their datasets is in the run,
-    or if a group or a dataset of the run has their name.
+    A common group is left out if none of its datasets is in the run, or if a
+    group or a dataset of the run has the same name.
     """
     present = {*map(dataset_abbr_from_cfg, datasets)}
     taken = present.union(_names_of(groups))
@@ -174,19 +176,22 @@ def check_models(models: Sequence[Any]) -> None:
 def predictor_files(pairs: Any,
                     benchmarks: Any = (),
                     known: Union[bool, str] = False) -> dict[str, str]:
-    """Return the files of predictors by label, the main one first.
+    """Return the files of predictors by label, the main predictor first.
 
-    `pairs`, `benchmarks` and `known` are those of a summarizer. An
-    `InputError` for pairs that are none, a label that cannot be one, or
-    `benchmarks` or `known` without a predictor.
+    `pairs`, `benchmarks` and `known` are the arguments `predictors`,
+    `benchmarks` and `known` of a `PredictedSummarizer`.
+
+    Raises:
+        InputError: `pairs` are not pairs, a label is not allowed or occurs
+            twice, or `benchmarks` or `known` is given without a predictor.
     """
     pairs = _pairs('predictors', pairs,
                    "such as [('predicted', 'predictor.safetensors')]")
     if not pairs and (benchmarks or known):
         raise InputError(
-            _SUMMARIZER, 'a predictor or more with benchmarks or known',
-            'none', 'Give pairs of a label and a path, or leave benchmarks '
-            'and known out.')
+            _SUMMARIZER, 'at least one predictor, because benchmarks or known '
+            'is set', 'no predictor', 'Set predictors to pairs of a label and '
+            'a path, or leave benchmarks and known out.')
     check_labels('labels of predictors', [label for label, _ in pairs])
     return dict(pairs)
 
@@ -194,13 +199,16 @@ def predictor_files(pairs: Any,
 def names_in_run(pairs: Any, datasets: Sequence[Any],
                  groups: Sequence[Any], predicted: Sequence[str] = ()
                  ) -> dict[str, Name]:  # yapf: disable
-    """Return names in the run by benchmark of the predictors.
+    """Return a dict from a benchmark's name in predictors to that in the run.
 
-    `pairs` are the `benchmarks` of a config, `datasets` and `groups` those of
-    the run, and `predicted` the benchmarks that predictors predict. An
-    `InputError` for pairs that are none, a benchmark that occurs twice, or a
-    name that is in no list of known benchmarks and differs by one typing error
-    from exactly one name of the run.
+    `pairs` are the `benchmarks` of a summarizer, `datasets` and `groups` are
+    the datasets and groups of the run, and `predicted` are the benchmarks of
+    the predictors.
+
+    Raises:
+        InputError: `pairs` are not pairs, a benchmark occurs twice, or a name
+            is probably mistyped: it is not a known benchmark, and differs by
+            one typing error from exactly one name in the run.
     """
     pairs = _pairs('benchmarks', pairs, "such as [('mmlu', 'my_mmlu')]")
     benchmarks = []
@@ -224,7 +232,7 @@ def names_in_run(pairs: Any, datasets: Sequence[Any],
 
 
 def _missing(names: Mapping[str, Name], present: Collection[str]) -> list[str]:
-    """Return the names that no dataset or group of the run has."""
+    """Return the names that are not among the names `present` in the run."""
     missing = []
     for name in names.values():
         abbr = name if isinstance(name, str) else name[0]
@@ -234,19 +242,22 @@ def _missing(names: Mapping[str, Name], present: Collection[str]) -> list[str]:
 
 
 def _one_typing_error(first: str, second: str) -> bool:
-    """Return whether a character was changed, added, left out or swapped."""
+    """Return whether two names differ by at most one typing error.
+
+    A character may be changed, added, left out or swapped with its neighbour.
+    """
     shortest, longest = sorted([len(first), len(second)])
     same_start = os.path.commonprefix([first, second])
     same_end = os.path.commonprefix([first[::-1], second[::-1]])
     same = len(same_start) + len(same_end)
     swapped = same == longest - 2 and sorted(first) == sorted(second)
-    # Beginning and end may overlap.
+    # The common beginning and the common end may overlap.
     return swapped or min(same, shortest) >= longest - 1
 
 
 @cache
 def _known_names() -> frozenset[str]:
-    """Return the benchmarks that this package and OpenCompass know."""
+    """Return names of benchmarks that this package or OpenCompass knows."""
     folders = Path(opencompass.__file__).with_name('configs') / 'datasets'
     names = [*known_benchmarks(), *os.listdir(folders)]
     return frozenset(map(_plain, names))
@@ -259,11 +270,12 @@ def _plain(name: str) -> str:
 def check_benchmarks(
         names: Iterable[str],
         predictors: Mapping[str, Union[Predictor, Missing]]) -> None:
-    """Refuse benchmarks that no predictor predicts, unless one is unusable.
+    """Refuse benchmarks that no predictor predicts.
 
-    `names` are benchmarks that a config gives other names.
+    `names` are the benchmarks to which a config gives the names of the run.
+    Nothing is refused if a predictor cannot be read.
     """
-    # An unusable predictor may predict any benchmark.
+    # A predictor that cannot be read may predict any benchmark.
     for predictor in predictors.values():
         if isinstance(predictor, Missing):
             return
@@ -275,15 +287,19 @@ def check_benchmarks(
 
 
 def _wrong_name(name: str, near: Sequence[str], what: str) -> InputError:
-    return InputError(f'benchmarks of {_SUMMARIZER}',
-                      f'a {what}: {shortened(", ".join(near), 200)}',
-                      repr(name), 'Correct the name.')
+    return InputError(
+        f'benchmarks of {_SUMMARIZER}',
+        f'a {what}: {shortened(", ".join(near), 200)}', repr(name),
+        'Correct this name in the argument benchmarks of the summarizer.')
 
 
 def _pairs(what: str, values: Any, example: str) -> list[tuple[str, Any]]:
-    """Check that values of a config are pairs that begin with a text."""
+    """Return values of a config as pairs whose first element is a string.
+
+    An `InputError` if they are anything else; `example` shows such pairs.
+    """
     error = InputError(f'{what} of {_SUMMARIZER}', f'pairs, {example}',
-                       repr(values)[:80], 'Write a list of pairs.')
+                       repr(values)[:80], f'Write {what} as a list of pairs.')
     if not isinstance(values, (list, tuple)):
         raise error
     pairs = []

@@ -1,8 +1,8 @@
-"""Accuracies of benchmarks among the results of an OpenCompass run.
+"""Find the accuracies of benchmarks in the results of an OpenCompass run.
 
-OpenCompass has results by model and by row of its table. A row is a dataset or
-a group of datasets, and has one metric or more. The result of a group is the
-average of its subsets, which are datasets or groups.
+OpenCompass keeps results by model and by row of its table. A row belongs to a
+dataset or to a group of datasets, and has one or more metrics. The result of a
+group is the average over its subsets, which are datasets or other groups.
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ from csv_plugin.io.runs.run_items import items_run
 
 
 class Row(NamedTuple):
-    """Row and metric that have the accuracies of a benchmark.
+    """The row and the metric in which a benchmark's accuracies are found.
 
     `abbr` is the name of a dataset or of a group of datasets. `is_chosen` says
-    whether the config names the metric.
+    whether the config of the run names the metric.
     """
     abbr: str
     metric: str
@@ -31,14 +31,15 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RunResults:
-    """Results of a run, as OpenCompass's summarizer has them.
+    """Results of a run, as OpenCompass's summarizer holds them.
 
-    `datasets` and `groups` are entries of the config. By model and row, `raw`
-    are results as they were written, which may contain an 'error', and
-    `parsed` are numbers by metric, accuracies in percent. `metrics` are the
-    names of the metrics of each row.
+    `datasets` and `groups` are entries of the config. `raw` contains, by model
+    and row, the result as it was written, which may be an 'error'. `parsed`
+    contains, by model, row and metric, a number; accuracies are in percent.
+    `metrics` contains the names of the metrics of each row.
 
-    The methods take `folders`, the name of each model in the files of the run.
+    The argument `folders` of the methods maps the name of each model in the
+    summary to its name in the files of the run.
     """
     work_dir: str
     datasets: Sequence[Any]
@@ -50,9 +51,9 @@ class RunResults:
     def row(self, name: Union[str, tuple[str, str]]) -> Row:
         """Return the row of a benchmark by its name in the run.
 
-        The name is that of a dataset or a group, perhaps with a metric. By
-        default it is the first accuracy of a dataset and the average of a
-        group.
+        `name` is the name of a dataset or group, or a pair of the name and a
+        metric. The default metric is the first accuracy of a dataset or the
+        average of a group.
         """
         if not isinstance(name, str):
             abbr, metric = name
@@ -60,16 +61,18 @@ class RunResults:
         listed = self.metrics.get(name, ['-'])
         names_of_groups = [group['name'] for group in self.groups]
         if name in names_of_groups:
-            # Its metrics are in random order but for the average, the last.
+            # The metrics of a group are in random order, except that the
+            # average comes last.
             return Row(name, listed[-1], False)
         return Row(name, first_accuracy(listed) or listed[0], False)
 
     def accuracies(
         self, rows: Mapping[str, Row], folders: Mapping[str, str]
     ) -> dict[tuple[str, str], Union[float, Missing]]:
-        """Return accuracies by model and benchmark, or why there is none.
+        """Return accuracies as fractions by model and benchmark.
 
-        `rows` are by benchmark. Accuracies are fractions.
+        `Missing` in place of an accuracy says why there is none. `rows` maps
+        each benchmark to its row.
         """
         found = {}
         for benchmark, row in rows.items():
@@ -84,7 +87,7 @@ class RunResults:
                   other_metric: str) -> Union[float, Missing]:
         """Return the accuracy of a model as a fraction, or why there is none.
 
-        `other_metric` is as `_no_accuracy_in` returns it.
+        `other_metric` is what `_no_accuracy_in` returned for the row.
         """
         numbers = self.parsed[model].get(row.abbr, {})
         if row.metric not in numbers:
@@ -97,18 +100,18 @@ class RunResults:
         return accuracy / 100
 
     def _why_missing(self, model: str, folder: str, row: Row) -> str:
-        """Return why a row has no number of its metric."""
+        """Return why a model has no number for the metric of a row."""
         numbers = self.parsed[model].get(row.abbr, {})
         if numbers:
             return f'no metric {row.metric!r} but {", ".join(numbers)}'
         raw = self.raw[model].get(row.abbr, {})
         error = ' '.join(str(raw.get('error', '')).split())
         if error:
-            # Most characters of an error of OpenCompass that a reason quotes.
+            # Longer errors of OpenCompass are shortened to this length.
             n_characters = 240
             return shortened(error, n_characters)
         reason = 'no accuracy in this run'
-        # Of a group none of whose datasets has a result, the first failure.
+        # For a group, name the first failure of one of its datasets.
         for dataset in self._datasets_of(row.abbr):
             failure = failure_of(self.work_dir, folder,
                                  dataset_abbr_from_cfg(dataset))
@@ -117,32 +120,34 @@ class RunResults:
         return reason
 
     def _no_accuracy_in(self, row: Row) -> str:
-        """Return a metric of a row that is no accuracy, else an empty text.
+        """Return a metric behind a row that is not an accuracy.
 
-        The row of a group is an average, of which one metric suffices.
+        Empty if all are accuracies. The row of a group averages the metrics of
+        its subsets, and the first one that is not an accuracy is returned.
         """
         averaged = self._averaged(row.abbr, row.metric)
         if averaged == [row.metric] and not row.is_chosen:
             return '' if is_accuracy(row.metric) else row.metric
-        # Users may choose any metric that is not known to be none.
+        # A metric that a user chose, or that is averaged, is refused only if
+        # its name is known not to be an accuracy.
         for metric in averaged:
             if is_no_accuracy(metric):
                 return metric
         return ''
 
     def _averaged(self, abbr: str, metric: str) -> list[str]:
-        """Return the metric of a row, and those that it is the average of."""
+        """Return the metric of a row, then the metrics that it averages."""
         found = [metric]
         for name, chosen in self._subsets(abbr):
-            # An average is over the first metrics of datasets.
+            # OpenCompass averages the first metric of each dataset.
             first = next(iter(self.metrics.get(name, ())), '')
             found += self._averaged(name, chosen or first)
         return found
 
     def _subsets(self, abbr: str) -> list[tuple[str, str]]:
-        """Return names and metrics of the subsets of a group.
+        """Return pairs of the name and the metric of each subset of a group.
 
-        A metric is empty if the group names none. A dataset has no subsets.
+        The metric is empty if the group names none. A dataset has no subsets.
         """
         found = []
         for group in self.groups:
@@ -157,7 +162,7 @@ class RunResults:
         return found
 
     def _datasets_of(self, abbr: str) -> list[Any]:
-        """Return the entries of the datasets in a row."""
+        """Return the config entries of the datasets that a row is made of."""
         for dataset in self.datasets:
             if dataset_abbr_from_cfg(dataset) == abbr:
                 return [dataset]
@@ -168,10 +173,12 @@ class RunResults:
 
     def items(self, rows: Mapping[str, Row], folders: Mapping[str, str],
               whole: Mapping[str, int]) -> dict[tuple[str, str], int]:
-        """Return numbers of items by model and benchmark, where known.
+        """Return how many items each model ran, by model and benchmark.
 
-        `whole` are the items that predictors were fitted to, by benchmark, or
-        0. Where it is 0, only items of a part of the benchmark are counted.
+        Pairs whose number is unknown are left out. `whole` is the number of
+        items of each benchmark that the predictors were fitted to, 0 if
+        unknown. Where it is 0, items are counted only if the run used a part
+        of the benchmark.
         """
         found = {}
         for benchmark, row in rows.items():
@@ -185,7 +192,7 @@ class RunResults:
         return found
 
     def _items_of(self, folder: str, datasets: Sequence[Any]) -> int:
-        """Return how many items of datasets were evaluated."""
+        """Return how many items of datasets were evaluated, together."""
         n_items = 0
         for dataset in datasets:
             n_answers = items_run(self.work_dir, folder,
@@ -196,5 +203,5 @@ class RunResults:
 
 
 def _are_part(datasets: Sequence[Any]) -> bool:
-    """Return whether some of the items of datasets were left out."""
+    """Return whether a `test_range` leaves out items of the datasets."""
     return any(dataset['reader_cfg'].get('test_range') for dataset in datasets)

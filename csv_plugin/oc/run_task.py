@@ -1,4 +1,4 @@
-"""The program of a `SteadyInferTask` or `SteadyEvalTask`.
+"""The program that runs a `SteadyInferTask` or `SteadyEvalTask`.
 
     python -m csv_plugin.oc.run_task CLASS CONFIG
 """

@@ -43,11 +43,11 @@ from csv_plugin.report.leaderboards import (Leaderboard, known_in_run,
                                             predict_run)
 from csv_plugin.report.screen import next_line, shown_path, terminal_width
 
-#: Mode of the rows of losses.
+#: What the mode column shows in rows that contain losses.
 LOSS_MODE = 'loss'
-#: The metric that stands for all losses of a model on the texts.
+#: The only loss metric of a validation set that the table shows by default.
 TEXTS_METRIC = 'bits_per_byte'
-#: What OpenCompass prints between its table and the same in Markdown.
+#: What OpenCompass prints between its table and the same table in Markdown.
 _SECOND_TABLE = 'The markdown format results is as below:'
 
 
@@ -56,41 +56,46 @@ _SECOND_TABLE = 'The markdown format results is as below:'
 class PredictedSummarizer(DefaultSummarizer):
     """Adds predictions to OpenCompass's table, and writes a leaderboard.
 
-    On the screen stands one table, of the benchmarks that are predicted; the
-    files have all others. Predictions are computed anew from the run's
-    token-loss dumps for every summary (`-m viz -r`). OpenCompass's accuracies
-    are read as percent. Without predictors, the table is OpenCompass's own,
-    in which rows of losses have the mode `loss`, and there is no leaderboard.
+    The screen shows one table, with the predicted benchmarks only; the files
+    also contain the others. Every summary (`-m viz -r`) computes the
+    predictions anew from the token-loss dumps of the run. Accuracies of
+    OpenCompass are taken to be in percent. Without predictors, the screen
+    shows OpenCompass's own table, in which rows of losses have the mode
+    `loss`, and no leaderboard is written.
 
     OpenCompass prints what it writes and offers no hook for additional rows or
-    modes, so the following private methods are overridden. Three hooks (mode
-    of an inferencer, rows of a benchmark, printing) would make this
-    unnecessary. `summarize` calls them in this order:
+    modes, so the private methods below are overridden. Three hooks (for the
+    mode of an inferencer, the rows of a benchmark and the printing) would make
+    the overriding unnecessary. `summarize` calls these methods in this order:
 
-    1. `_pick_up_results` reads the results, and gets the mode of losses.
-    2. `_calculate_group_metrics` averages them over groups. Here the
-       predictors are loaded, and the leaderboard is made.
-    3. `_format_table` makes the table, and gets rows of predictions.
-    4. `_output_to_file` writes the files, and the leaderboard beside them.
+    1. `_pick_up_results` reads the results; here loss rows get the mode
+       `loss`.
+    2. `_calculate_group_metrics` averages the results over groups of
+       datasets; here the predictors are loaded and the leaderboard is made.
+    3. `_format_table` makes the table; here rows of predictions are inserted.
+    4. `_output_to_file` writes the files; here the leaderboard is written
+       into the same folder.
 
     Args:
         config (ConfigDict): Filled in by OpenCompass.
         predictors (Sequence): Pairs of a label and the path of a predictor,
             the main one first.
-        benchmarks (Sequence): Pairs of a predictor's benchmark and its name
-            in this run: the abbreviation of a dataset or group, or a pair of
-            that and a metric. By default the name is the same and the metric
-            is the dataset's first accuracy or the group's average.
+        benchmarks (Sequence): Pairs of a benchmark as the predictor names it
+            and as this run names it. The name in this run is the abbreviation
+            of a dataset or group, or a pair of the abbreviation and a metric.
+            By default both names are the same, and the metric is the first
+            accuracy of a dataset or the average of a group.
         known (Union[bool, str]): Accuracies that the predictions are
-            conditioned on: True for those of this run, or the path of a table
-            as in `salience predict --known`, with the names of models that the
-            summary has. By default predictions are made from losses alone.
-        **kwargs: `dataset_abbrs` and `summary_groups` of OpenCompass; its
-            groups of bbh, mmlu, cmmlu and ceval need not be named.
+            conditioned on. True takes the accuracies of this run; a path names
+            a table as in `salience predict --known`, which names the models as
+            the summary does. By default predictions use losses alone.
+        **kwargs: The arguments `dataset_abbrs` and `summary_groups` of
+            OpenCompass. OpenCompass's groups of bbh, mmlu, cmmlu and ceval are
+            added by default.
 
     Raises:
-        InputError: Two models have one name, or as in
-            `run_checks.predictor_files` and `names_in_run`.
+        InputError: Two models have the same name, or a check in
+            `run_checks.predictor_files` or `names_in_run` fails.
     """
 
     def __init__(self,
@@ -107,15 +112,16 @@ class PredictedSummarizer(DefaultSummarizer):
         self.predictors = predictor_files(predictors, benchmarks, known)
         self.known = known
         self.benchmarks = benchmarks
-        # Step 2 sets the labels of the predictors that can be read, the row
-        # of each benchmark that they predict, and the leaderboard.
+        # Step 2 sets these three: the labels of the predictors that can be
+        # read, the row of each benchmark that they predict, the leaderboard.
         self.usable: list[str] = []
         self.rows: dict[str, Row] = {}
         self.leaderboard: Optional[Leaderboard] = None
-        # Step 3 sets the benchmark and the predictor of each row of the table,
-        # None in rows of OpenCompass.
+        # Step 3 sets, for each row of the table, its benchmark and the label
+        # of its predictor. Rows of OpenCompass itself have None.
         self.origins: list[Optional[tuple[str, str]]] = []
-        # Step 4 sets the folder of all files, and two of their names.
+        # Step 4 sets the folder of the files, the name of the summary, and the
+        # name of the leaderboard without its ending.
         self.folder = Path()
         self.summary_file = ''
         self.leaderboard_stem = ''
@@ -123,7 +129,8 @@ class PredictedSummarizer(DefaultSummarizer):
     def summarize(self, *args: Any, **kwargs: Any) -> None:
         """Write OpenCompass's files and the leaderboard; print one table."""
         printed = io.StringIO()
-        # Small systems: several threads would wait for each other.
+        # The linear systems are so small that several threads would mostly
+        # wait for each other.
         one_thread = threadpool_limits(limits=1, user_api='blas')
         with redirect_stdout(printed), _quiet(self.logger), one_thread:
             super().summarize(*args, **kwargs)
@@ -148,14 +155,15 @@ class PredictedSummarizer(DefaultSummarizer):
             self._print_next()
 
     def _print_next(self) -> None:
-        """Print the command that makes a page of the run."""
+        """Print the command that makes an HTML page of the run."""
         options = []
         for label in self.usable:
             path = shown_path(self.predictors[label])
             options += ['--predictor', f'{label}={path}']
         program: Union[str, Path] = 'salience'
         if shutil.which('salience') is None:
-            # It may lie beside an interpreter that is not on PATH.
+            # The program is not on PATH; it may lie in the folder of the
+            # Python interpreter.
             program = Path(sys.executable).with_name('salience')
         work_dir = Path(self.work_dir)
         line = next_line(program, 'predict', work_dir, '--page', 'report.html',
@@ -165,7 +173,7 @@ class PredictedSummarizer(DefaultSummarizer):
     # ---- step 1: results
 
     def _pick_up_results(self) -> Any:
-        """OpenCompass's results, with a mode for losses."""
+        """Return OpenCompass's results; losses get the mode `LOSS_MODE`."""
         raw, parsed, metrics, modes = super()._pick_up_results()
         for dataset in self.dataset_cfgs:
             if of_losses(dataset):
@@ -175,7 +183,7 @@ class PredictedSummarizer(DefaultSummarizer):
     # ---- step 2: predictions
 
     def _calculate_group_metrics(self, *results: Any) -> Any:
-        """OpenCompass's results; the leaderboard is made of them."""
+        """Return OpenCompass's results, and make the leaderboard from them."""
         predictors = self._load_predictors()
         predicted = fitted_benchmarks(predictors)
         names = names_in_run(self.benchmarks, self.dataset_cfgs,
@@ -196,7 +204,7 @@ class PredictedSummarizer(DefaultSummarizer):
         return raw, parsed, metrics, modes
 
     def _load_predictors(self) -> dict[str, Union[Predictor, Missing]]:
-        """Predictors by label, or why one cannot be read."""
+        """Return predictors by label, or why one cannot be read."""
         predictors = {}
         self.usable = []
         for label, path in self.predictors.items():
@@ -207,7 +215,7 @@ class PredictedSummarizer(DefaultSummarizer):
 
     def _make_leaderboard(self, predictors: Predictors,
                           found: RunResults) -> Leaderboard:
-        """Predict all models, beside the accuracies that were found."""
+        """Return predictions of all models, with their observed accuracies."""
         folders = {}
         for model in self.model_cfgs:
             name = model_abbr_from_cfg_used_in_summarizer(model)
@@ -223,7 +231,11 @@ class PredictedSummarizer(DefaultSummarizer):
 
     def _known(self, folders: Mapping[str, str],
                observed: ObservedAccuracies) -> Optional[AccuracyTable]:
-        """Accuracies that the predictions are conditioned on, by folder."""
+        """Return the accuracies that the predictions are conditioned on.
+
+        In the table, models are named by their folder in the run. None if
+        predictions are made from losses alone.
+        """
         if self.known is True:
             return known_in_run(observed, folders, tuple(self.rows))
         if not self.known:
@@ -234,9 +246,10 @@ class PredictedSummarizer(DefaultSummarizer):
 
     def _drop_errors_of_common_groups(
             self, raw: Mapping[str, dict[str, Any]]) -> None:
-        """Drop errors of OpenCompass's groups that the user did not ask for.
+        """Drop the errors of common groups that are not predicted.
 
-        The benchmarks that are predicted are those that were asked for.
+        The user did not name these groups, so their errors, such as a missing
+        dataset, would only distract.
         """
         asked = [row.abbr for row in self.rows.values()]
         for group in self.summary_groups:
@@ -249,13 +262,14 @@ class PredictedSummarizer(DefaultSummarizer):
 
     def _format_table(self, parsed: Any, metrics: Mapping[str, Sequence[str]],
                       *args: Any, **kwargs: Any) -> list[list[str]]:
-        """OpenCompass's table with rows of predictions."""
+        """Return OpenCompass's table with rows of predictions inserted."""
         # Rows that the user chose stay as they are.
         are_chosen = self.dataset_abbrs is not None
         shown = dict(metrics)
         if not are_chosen:
             for dataset, names in metrics.items():
-                # Tokenizers do not change the bits per byte of a text set.
+                # Only bits per byte can be compared between models with
+                # different tokenizers.
                 if dataset.startswith(TEXTS) and TEXTS_METRIC in names:
                     shown[dataset] = [TEXTS_METRIC]
         table = super()._format_table(parsed, shown, *args, **kwargs)
@@ -313,9 +327,10 @@ class PredictedSummarizer(DefaultSummarizer):
 
     def _numbers(self, table: Sequence[Sequence[str]],
                  predictions: Predictions) -> list[list[str]]:
-        """The table with a number or nothing in every cell of a model.
+        """Return the table for the CSV file, with plain numbers in its cells.
 
-        Behind the models are columns with the ends of intervals.
+        A cell without a number is empty. The columns of the models are
+        followed by columns with the lower and upper limits of the intervals.
         """
         # Dataset, version, metric and mode come first.
         n_names = 4
@@ -344,7 +359,11 @@ class PredictedSummarizer(DefaultSummarizer):
 
 
 class _Quiet(logging.Filter):
-    """Leaves out what OpenCompass logs of losses and of its files."""
+    """Hide two kinds of log lines of OpenCompass.
+
+    They say that an inferencer of losses is unknown, and which file was
+    written.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a line is shown."""
@@ -358,7 +377,7 @@ class _Quiet(logging.Filter):
 
 @contextmanager
 def _quiet(logger: logging.Logger) -> Iterator[None]:
-    """Leave lines out of a log for a while."""
+    """Hide the lines that `_Quiet` names, inside a `with` statement."""
     quiet = _Quiet()
     logger.addFilter(quiet)
     try:
@@ -368,7 +387,9 @@ def _quiet(logger: logging.Logger) -> Iterator[None]:
 
 
 def _percent(cell: Union[Prediction, Missing], part: str) -> str:
-    """Return a number of a prediction in percent; empty without a prediction.
+    """Return an attribute of a prediction in percent, as text.
+
+    `part` is 'value', 'low' or 'high'. The text is empty without a prediction.
     """
     if isinstance(cell, Missing):
         return ''
@@ -381,9 +402,10 @@ def _safe_cell(name: str) -> str:
 
 
 def _place_behind(table: Sequence[Sequence[str]], row: Row) -> Optional[int]:
-    """Return the index behind the last line of a row; None if it has none.
+    """Return where to insert predictions: the index after the row's last line.
 
-    A line with the metric of the row comes before its other lines.
+    If lines with the metric of the row exist, the last of these lines counts.
+    None if the table has no line of the row.
     """
     last = None
     last_with_metric = None

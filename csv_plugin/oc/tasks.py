@@ -1,7 +1,8 @@
 """Tasks that go on with the next dataset after one has failed.
 
-OpenCompass ends a task at its first error. So it starts a process for every
-dataset, most of whose time is imports.
+A task of OpenCompass ends at its first error. OpenCompass therefore starts a
+process for every dataset, and such a process spends most of its time importing
+packages.
 """
 import traceback
 from collections.abc import Iterator, Sequence
@@ -22,18 +23,18 @@ from csv_plugin.io.runs.run_failures import failure_recorded
 
 
 class _SteadyTask(BaseTask):
-    """What both stages share: the name, the command, and notes of errors."""
+    """Base class of both stages: name, command and records of errors."""
 
     @property
     def name(self) -> str:
-        """A name that fits in a line, however many datasets there are.
+        """The name of the task, short enough for a line.
 
-        It has no blanks, as some runners put it into a command.
+        It contains no blanks, as some runners put it into a command.
         """
         datasets: set[str] = set()
         for part in self.dataset_cfgs:
             datasets.update(map(dataset_abbr_from_cfg, part))
-        # Most models that the name of a task has.
+        # The largest number of models that the name lists.
         most = 3
         models = list(map(model_abbr_from_cfg, self.model_cfgs))
         if len(models) > most:
@@ -43,16 +44,16 @@ class _SteadyTask(BaseTask):
                 f'{len(datasets)}_{noun}]')
 
     def get_command(self, cfg_path: str, template: str) -> str:
-        """Return the command of OpenCompass, with the program of this task."""
+        """Return OpenCompass's command, but with the program of this task."""
         command = super().get_command(cfg_path, template)
-        # The last word before the path of the config is OpenCompass's script;
-        # the program of this task takes its place.
+        # The argument before the path of the config is OpenCompass's script.
+        # The program of this task takes its place.
         script = command.removesuffix(f' {cfg_path}').rpartition(' ')[2]
         program = f'-m csv_plugin.oc.run_task {type(self).__name__}'
         return command.replace(f' {script} ', f' {program} ')
 
     def parts(self) -> Iterator[tuple[Any, list[Config]]]:
-        """Yield each model, and the configs of tasks of a single dataset."""
+        """Yield each model and, for each dataset, the config of a task."""
         for model, datasets in zip(self.model_cfgs, self.dataset_cfgs):
             configs = []
             for dataset in datasets:
@@ -63,9 +64,11 @@ class _SteadyTask(BaseTask):
     @contextmanager
     def noted(self, parts: Sequence[Config],
               failed: list[str]) -> Iterator[None]:
-        """Log an error, and leave a note of it for each of the parts.
+        """Log an error in the `with` body, and record it for each of `parts`.
 
-        Their names are added to `failed`, and the error goes no further.
+        `parts` are configs from `parts()`. A file beside the results of each
+        part records the error. The names of the parts are appended to
+        `failed`, and the error is not raised.
         """
         log = Path(self.get_log_path('out')).relative_to(self.work_dir)
         folder = str(Path(self.work_dir, self.output_subdir))
@@ -92,15 +95,17 @@ def _raise_if_failed(failed: Sequence[str]) -> None:
 
 @TASKS.register_module()
 class SteadyInferTask(_SteadyTask, OpenICLInferTask):
-    """Answers and losses of one model after the other, on all datasets.
+    """Compute answers and losses of one model after the other on all datasets.
 
-    A dataset that fails, or a model that cannot be loaded, leaves a note of
-    the error beside the predictions. The task fails once all others are done.
+    If a dataset fails or a model cannot be loaded, a file beside the
+    predictions records the error. The task goes on with the other datasets and
+    models, and fails at the end.
     """
 
     def __init__(self, cfg: Config) -> None:
         super().__init__(cfg)
-        # OpenCompass takes those of the first model alone.
+        # OpenCompass would use the numbers of the first model. The task needs
+        # the largest numbers of all its models.
         self.num_gpus = 0
         self.num_procs = 1
         for model in self.model_cfgs:
@@ -109,13 +114,13 @@ class SteadyInferTask(_SteadyTask, OpenICLInferTask):
             self.num_procs = max(self.num_procs, run.get('num_procs', 1))
 
     def run(self, cur_model: Any = None, cur_model_abbr: Any = None) -> None:
-        """Run all datasets; a `RuntimeError` in the end if some failed."""
+        """Run all datasets; if some failed, raise a `RuntimeError` then."""
         failed: list[str] = []
         self.model = cur_model
         # Name of the model in memory; None if it could not be loaded.
         loaded = cur_model_abbr
         for model_cfg, parts in self.parts():
-            # OpenCompass's methods look it up here.
+            # OpenCompass's methods read this attribute.
             self.model_cfg = model_cfg
             abbr = model_abbr_from_cfg(model_cfg)
             if abbr != loaded:
@@ -135,14 +140,14 @@ class SteadyInferTask(_SteadyTask, OpenICLInferTask):
 
 @TASKS.register_module()
 class SteadyEvalTask(_SteadyTask, OpenICLEvalTask):
-    """Accuracies of all models of the task on all of its datasets.
+    """Evaluate all models of the task on all of its datasets.
 
-    One that fails leaves a note of the error beside the results. The task
-    fails once all others are done.
+    If an evaluation fails, a file beside the results records the error. The
+    task goes on with the other evaluations, and fails at the end.
     """
 
     def run(self) -> None:
-        """Run all datasets; a `RuntimeError` in the end if some failed."""
+        """Run all datasets; if some failed, raise a `RuntimeError` then."""
         failed: list[str] = []
         for _, parts in self.parts():
             for part in parts:

@@ -300,7 +300,7 @@ FROM_DUMPS = dict(runs='', dumps='{}/dumps/*')
     (dict(chance='scenes=0.25'), 'found --chance'),
     (dict(models='{}/unsplit.csv'), 'no names in a column split'),
     ({'scoring-lm': '{}/run'}, 'a causal LM and its tokenizer'),
-    (dict(method='paper'), 'found 0 of 18 for validation'),
+    (dict(method='paper'), 'found 18 to train on and 0 to validate on'),
     ({'learning-rate': '3', 'steps': '3'}, 'found --learning-rate, --steps'),
     ({'scoring-lm': ''}, 'no --scoring-lm: expected none of --tokenizer'),
 ])  # yapf: disable

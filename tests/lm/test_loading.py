@@ -65,7 +65,7 @@ def test_a_file_is_no_model(tmp_path, load):
     ('config.json', '{"model_type": []}', 'a causal LM and its tokenizer'),
     ('tokenizer.json', '{}', 'a causal LM and its tokenizer'),
     ('config.json', dict(num_hidden_layers=3),
-     'none for 9, such as model.layers.2.input_layernorm'),
+     '9 missing, such as model.layers.2.input_layernorm'),
     # Only a pass shows this one.
     ('config.json', dict(rms_norm_eps='1e-5'), 'TypeError: '),
 ])  # yapf: disable
@@ -149,5 +149,5 @@ def test_a_kernel_of_the_hub_is_refused(folder):
 def test_a_model_that_cannot_be_reached(name, offline_hub):
     for load in (load_tokenizer, load_causal_lm):
         with pytest.raises(
-                InputError, match='no such folder, and .*Name its folder'):
+                InputError, match='no such folder, and .*Name an exist'):
             load(name)

@@ -184,7 +184,8 @@ def test_the_papers_method_needs_a_scoring_lm():
 
 @pytest.mark.parametrize('validation', [(), FITTED])
 def test_the_papers_method_needs_models_of_both_kinds(validation):
-    message = f'train and validation models, found {len(validation)} of 12'
+    n_left = 12 - len(validation)
+    message = f'found {n_left} to train on and {len(validation)} to validate'
     with pytest.raises(InputError, match=message):
         fit(DUMPS, TO_FIT, FAMILIES, 'paper', (object(), object()), validation)
 
@@ -201,7 +202,7 @@ def test_validation_models_are_checked_before_the_texts_are_read():
 ])
 def test_what_only_the_papers_method_uses_is_refused_elsewhere(more):
     for method in ('salience', 'mean-loss'):
-        with pytest.raises(InputError, match="Only the method 'paper'"):
+        with pytest.raises(InputError, match="or use the method 'paper'"):
             fit(DUMPS, TO_FIT, FAMILIES, method, **more)
 
 
@@ -250,10 +251,10 @@ def test_fit_to_a_table(method):
     tables = small_tables(n_models=8, n_units=2, n_families=4).only('easy')
     to_fit = tables.accuracies.select(tables.models[:7])
     arguments = tables.features, to_fit, tables.families, method
-    with pytest.raises(InputError, match='these are for token losses'):
+    with pytest.raises(InputError, match='or give token losses'):
         fit(*arguments, scoring_lm=('model', 'tokenizer'))
     if method == 'paper':
-        with pytest.raises(InputError, match='these are for token losses'):
+        with pytest.raises(InputError, match='or give token losses'):
             fit(*arguments)
         return
     predictor = fit(*arguments)
@@ -270,8 +271,7 @@ def test_benchmarks_that_no_model_was_run_on_are_left_out():
                     'mean-loss')
     assert predictor.names == ('easy', 'hard', 'chance', 'same', 'pair')
     empty = tables.only('none').accuracies
-    with pytest.raises(
-            InputError, match='Run the models to fit to on a bench'):
+    with pytest.raises(InputError, match='Run the training models on a bench'):
         fit(tables.features, empty, tables.families)
 
 
@@ -301,7 +301,7 @@ def test_what_fit_refuses(losses, accuracies, families, method, message):
 def test_fit_needs_a_model_and_losses_that_know_their_texts():
     with pytest.raises(InputError, match='accuracies: .* found none'):
         fit(DUMPS, TO_FIT.select([]), FAMILIES)
-    with pytest.raises(InputError, match='found a dict. Read dumps by'):
+    with pytest.raises(InputError, match='found a dict. Read dumps with'):
         fit(dict(DUMPS), TO_FIT, FAMILIES)
 
 

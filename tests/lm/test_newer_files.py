@@ -50,9 +50,10 @@ def test_the_remedy_cures(name, tmp_path):
     check_files(old)
     with pytest.raises(InputError) as error:
         check_files(new)
-    assert f'of transformers {VERSION}, which it does not' in str(error.value)
+    unread = f'{VERSION}, which {transformers.__version__} does not read'
+    assert f'of transformers {unread}' in str(error.value)
     file = new / 'config.json'
-    said = re.search(r'does not read, as it lacks (.*)\. Write',
+    said = re.search(r'does not read; the file needs (.*)\. Put',
                      str(error.value))
     file.write_text(
         json.dumps(
@@ -72,8 +73,9 @@ def test_what_cannot_be_said_to_this_version_is_refused(llama, rope, look):
     with pytest.raises(
             InputError,
             match=f'transformers {transformers.__version__} reads in full, '
-            f'found rope_parameters = .* of transformers {VERSION}, which it '
-            'does not read. Use that version') as error:
+            f'found rope_parameters = .* of transformers {VERSION}, which '
+            f'{transformers.__version__} does not read. Use the version '
+            'that') as error:
         look(llama)
     assert '\n' not in str(error.value)
 
@@ -132,8 +134,9 @@ def test_any_other_setting_that_is_unread(llama, written, settings, refused):
     for look in (check_files, load_causal_lm):
         with pytest.raises(
                 InputError,
-                match=re.escape(f'{name} = {value!r} of transformers '
-                                f'{VERSION}, which it does not read')):
+                match=re.escape(f'{name} = {value!r} of transformers {VERSION}'
+                                f', which {transformers.__version__} '
+                                'does not read')):
             look(llama)
 
 
@@ -144,7 +147,7 @@ def test_a_file_that_contradicts_itself_is_refused(llama):
         rope_theta=1e4,
         rope_parameters=dict(rope_type='default', rope_theta=5e5),
         transformers_version=transformers.__version__)
-    with pytest.raises(InputError, match='lacks "rope_theta": 500000.0'):
+    with pytest.raises(InputError, match='needs "rope_theta": 500000.0'):
         load_causal_lm(llama)
 
 
@@ -185,7 +188,7 @@ def test_a_tokenizer_is_what_its_tokenizer_json_says(llama, kind, extra):
             match='Write "tokenizer_class": "PreTrainedTokenizerFast"') as e:
         check_files(llama)
     file = llama / 'tokenizer_config.json'
-    said = re.search('Write (.*) into it', str(e.value))[1]
+    said = re.search('Write (.*) into that', str(e.value))[1]
     file.write_text(
         json.dumps(json.loads(file.read_text()) | json.loads(f'{{{said}}}')))
     check_files(llama)
@@ -200,7 +203,7 @@ def test_a_tokenizer_of_transformers_5_without_its_file(llama):
     for look in (load_tokenizer, check_files):
         with pytest.raises(
                 InputError,
-                match="a tokenizer.json, or .* found the class 'Tokeniz"):
+                match="a tokenizer.json, or .* found only the class 'Tokeniz"):
             look(llama)
 
 

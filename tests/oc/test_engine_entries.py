@@ -111,8 +111,8 @@ def test_code_of_a_tokenizer_does_not_run(model_folder, tmp_path):
     config = entry(model_folder)
     config['engine']['tokenizer'] = str(folder)
     model = build_model_from_cfg(config)
-    with pytest.raises(InputError, match='found code of its own.*Give the '
-                       'folder of a tokenizer'):  # yapf: disable
+    with pytest.raises(InputError, match='found code of its own.*Name a '
+                       'tokenizer without'):  # yapf: disable
         get_token_loss(model, tiny.TEXTS)
     assert not trace.exists()
 

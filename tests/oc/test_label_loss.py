@@ -87,7 +87,8 @@ def test_an_answer_that_another_begins_with_has_no_label(model):
     """Of whole sentences that are compared."""
     entry = benchmark(dict(A='{A}.', B='{cont}. It sat.'))
     assert labels(model, entry)[0] == ('', 'the cat.')
-    with pytest.raises(InputError, match="another begins with: .*the cat.'"):
+    with pytest.raises(
+            InputError, match="another one begins with: .*the cat.'"):
         labels(model, entry, after_common_start=True)
 
 

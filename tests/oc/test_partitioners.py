@@ -136,11 +136,11 @@ GROUPS = [dict(name='exams', subsets=['exam'])]
     (dict(models=MODELS * 2),
      "abbr of models: expected every name once, found 'm' twice. Rename"),
     (dict(summarizer=summarizer(known=True)),
-     'a predictor or more with benchmarks or known, found none'),
+     'benchmarks or known is set, found no predictor. Set predictors to'),
     (dict(summarizer=summarizer(('torn', 'torn'))),
      'torn: expected a readable safetensors file'),
     (dict(benchmarks=[('exan', 'exam')]),
-     "a benchmark of the predictors: exam, found 'exan'. Correct the name"),
+     "a benchmark of the predictors: exam, found 'exan'. Correct this name"),
     (dict(benchmarks=[('exam', ('exam', 'a', 'b'))]), 'for a metric, found'),
     (dict(benchmarks=[('exam', 'exan')]),
      "a dataset or summary group of the run: exam, found 'exan'"),
@@ -216,7 +216,7 @@ def test_files_that_are_read_in_part_end_a_run_before_it_begins(
     assert tasks_of(config_of(tmp_path / 'run', [sound], [EXAM, texts]))
     config = config_of(tmp_path / 'run', [sound, unread], [EXAM, texts])
     with pytest.raises(
-            SystemExit, match='error: .*lacks "rope_theta": 500000.0. W'):
+            SystemExit, match='error: .*needs "rope_theta": 500000.0. P'):
         tasks_of(config)
     # Also the tokenizer of an entry, which may lie elsewhere.
     rewrite_tokenizer(new)

@@ -80,7 +80,7 @@ class Scoring(OpenAI):
 def test_models_behind_an_api_give_no_losses():
     served = dict(abbr='served', type=OpenAI)
     config = dict(models=[served], datasets=[EXAM, TEXTS])
-    assert "model 'served': no token losses" in check_run(config)[0]
+    assert "model 'served': it gives no token losses" in check_run(config)[0]
     assert not check_run({**config, 'datasets': [EXAM]})
     wrapped = dict(served, type='TokenLossModel', llm=dict(type=OpenAI))
     assert len(check_run({**config, 'models': [wrapped]})) == 1

@@ -1,4 +1,4 @@
 """Programs that run a language model: `transformers` and vLLM.
 
-`csv_plugin.extras.completions` is a further one.
+`csv_plugin.extras.completions` contains one more, for servers.
 """

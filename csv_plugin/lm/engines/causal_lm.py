@@ -1,4 +1,4 @@
-"""Running a `transformers` causal LM: body and head, prefix, batches."""
+"""Run a causal LM of `transformers`: body and head, prefix, batches."""
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Optional, TypeVar
@@ -14,19 +14,20 @@ from csv_plugin.lm.engines.windows import Window
 
 Output = TypeVar('Output')
 
-#: Tokens on which the logits of the head are compared with the model's own: a
-#: model that changes them does so from the first tokens on.
+#: Number of tokens on which the logits of the head are compared with those of
+#: the whole model. A model that changes the logits of its head changes them on
+#: the first tokens, too.
 PROBE_TOKENS = 2
 
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Put a model into evaluation mode without gradients, and back after."""
+    """Put a model into evaluation mode without gradients, and restore it."""
     training = [module for module in model.modules() if module.training]
     model.eval()
     try:
-        # Not `inference_mode`: what a model then keeps for later, such as a
-        # table of positions, could take no part in a training.
+        # `inference_mode` would not do: tensors that a model then stores, such
+        # as a table of positions, could not be used in a later training.
         with torch.no_grad():
             yield
     finally:
@@ -36,10 +37,10 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 def prefix_token(
         tokenizer: PreTrainedTokenizerBase) -> tuple[Optional[int], str]:
-    """Token put in front of every text, so that its first token is scored.
+    """Return the token put before a text so that its first token is scored.
 
-    Returns its id, and its name for the records: BOS ('bos 1'), else EOS ('eos
-    2'), else no token ('none').
+    It is the BOS token, else the EOS token, else none. Return its id, and its
+    name for the records, such as 'bos 1', 'eos 2' or, without an id, 'none'.
     """
     for name in ('bos', 'eos'):
         token = getattr(tokenizer, f'{name}_token_id')
@@ -49,7 +50,7 @@ def prefix_token(
 
 
 def context_length(model: PreTrainedModel) -> int:
-    """Most tokens the model takes at once; 0 if it has no limit."""
+    """Return how many tokens the model takes at once; 0 if it has no limit."""
     config = model.config.get_text_config()
     for name in ('max_position_embeddings', 'n_positions', 'max_seq_len'):
         length = getattr(config, name, None)
@@ -59,18 +60,19 @@ def context_length(model: PreTrainedModel) -> int:
 
 
 def input_device(model: PreTrainedModel) -> torch.device:
-    """The device that takes token ids; the CPU for offloaded embeddings."""
+    """Return the device for token ids; the CPU if embeddings are offloaded."""
     weight: Any = model.get_input_embeddings().weight
     return torch.device('cpu') if weight.is_meta else weight.device
 
 
 def plain_head(model: PreTrainedModel, inputs: Tensor) -> Optional[nn.Linear]:
-    """The output head, if the model's logits are those of the head alone.
+    """Return the output head, if it alone makes the model's logits.
 
-    None if the head is quantised, offloaded or no `nn.Linear`, and if the
-    model changes its logits further (Gemma-2 caps them, Cohere scales them).
-    Such a change shows on the first tokens of the inputs, `(1, n)`; a cap,
-    which changes large logits only, is also looked up in the model's config.
+    None if the head is quantised, offloaded or not an `nn.Linear`, or if the
+    model changes the logits of the head (Gemma-2 caps them, Cohere scales
+    them). To find such a change, logits are compared on the first tokens of
+    the inputs, `(1, n)`. A cap, which only changes large logits, is also
+    looked up in the config of the model.
     """
     head = model.get_output_embeddings()
     if type(head) is not nn.Linear or head.weight.is_meta:
@@ -87,7 +89,7 @@ def plain_head(model: PreTrainedModel, inputs: Tensor) -> Optional[nn.Linear]:
 
 
 def _same_logits(by_head: HeadLogits, by_model: Tensor) -> bool:
-    """Return whether logits differ by the model's own rounding at most."""
+    """Return whether logits differ by no more than the model's rounding."""
     if by_model.shape[1] != by_head.n_columns:
         return False
     # Some models compute logits in half precision and return them as fp32.
@@ -99,7 +101,7 @@ def _same_logits(by_head: HeadLogits, by_model: Tensor) -> bool:
     blocks = by_model.split(starts.step, dim=1)
     for start, block in zip(starts, blocks):
         difference = by_head.block(start, start + block.shape[1]) - block
-        # Written so that NaN differs, too.
+        # With `not` and `<=`, NaN counts as a difference.
         if not difference.abs().max() <= tolerance:
             return False
     return True
@@ -114,8 +116,9 @@ def _is_capped(model: PreTrainedModel) -> bool:
 
 
 def _run(network: nn.Module, inputs: Tensor) -> Any:
-    # All ones, padding included: with zeros, or without a mask (where it
-    # looks for packed texts), transformers gives up the causal kernel.
+    # The mask is 1 even at the padding. With zeros in the mask, transformers
+    # does not use the fast causal kernel; nor does it without a mask, where it
+    # looks for several texts packed into one row.
     return network(
         input_ids=inputs,
         attention_mask=torch.ones_like(inputs),
@@ -123,20 +126,20 @@ def _run(network: nn.Module, inputs: Tensor) -> Any:
 
 
 def body_states(model: PreTrainedModel, inputs: Tensor) -> Tensor:
-    """Final hidden states, after the last norm, shape `(batch, n, H)`.
+    """Return the final hidden states, after the last norm, `(batch, n, H)`.
 
-    `inputs` may be padded on the right: causal models do not look right, so
-    no mask is needed.
+    `inputs`, `(batch, n)`, may be padded on the right. No mask is needed, as a
+    causal model does not see the tokens to the right.
     """
     return _run(model.base_model, inputs)[0]
 
 
 def logits_of(model: PreTrainedModel, head: Optional[nn.Linear],
               inputs: Tensor) -> Logits:
-    """Logits at all `batch * n` positions of a batch, row by row.
+    """Return logits at all `batch * n` positions of a batch, row by row.
 
-    `head` is from `plain_head`; None runs the model as a whole. `inputs` are
-    padded on the right, `(batch, n)`.
+    `head` is what `plain_head` returned; if it is None, the model computes the
+    logits itself. `inputs` are padded on the right, `(batch, n)`.
     """
     if head is None:
         return FullLogits(_run(model, inputs).logits.flatten(0, 1))
@@ -148,10 +151,10 @@ def in_halves(
     model: PreTrainedModel, batch: Sequence[Window],
     run: Callable[[Sequence[Window]], Output]
 ) -> Iterator[tuple[Sequence[Window], Output]]:
-    """Run a model on a batch, halved until the GPU has room for each part.
+    """Run a model on a batch, halving it until each part fits on the GPU.
 
-    Yields windows, in their order, and what `run` returned for them. An
-    `InputError` if the GPU has no room for a single window.
+    Yield pairs of some windows, in their order, and what `run` returned for
+    them. An `InputError` if a single window does not fit on the GPU.
     """
     try:
         output = run(batch)
@@ -161,12 +164,13 @@ def in_halves(
                 f'model {str(model.name_or_path)!r}',
                 f'room on the GPU for {len(batch[0].inputs)} tokens',
                 ' '.join(str(error).split())[:200],
-                'Free memory of the GPU, or take more or larger GPUs.'
+                'Free memory of the GPU, or use more or larger GPUs.'
             ) from error
     else:
         yield batch, output
         return
-    # Only now: the error kept what the batch had taken.
+    # This comes after the `except` block, because the error kept the tensors
+    # of the batch alive.
     torch.cuda.empty_cache()
     middle = len(batch) // 2
     for half in batch[:middle], batch[middle:]:

@@ -1,8 +1,9 @@
-"""Losses of tokens, without all logits in memory at once.
+"""Compute losses of tokens without all logits in memory at once.
 
-Logits are computed and used in blocks, always in fp32: with bf16 logits a
-loss is off by 1.5e-2 nats or more, with fp32 logits of bf16 hidden states by
-less than 3e-6 on a CPU and 1e-4 on a GPU (docs/performance.md).
+Logits are computed and used block by block, always in fp32. With bf16 logits,
+a loss can be wrong by 1.5e-2 nats or more. With fp32 logits from bf16 hidden
+states, the error is less than 3e-6 nats on a CPU and 1e-4 nats on a GPU
+(docs/performance.md).
 """
 from typing import Union
 
@@ -11,18 +12,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-#: Rows (tokens) of a block, and its columns (vocabulary): few on a CPU, whose
-#: caches are small, many on a GPU, where starting a product takes time.
+#: Rows (tokens) and columns (vocabulary) of a block of logits. A CPU has small
+#: caches and gets few columns; a GPU, where starting each matrix product takes
+#: time, gets many.
 ROWS = 2048
 COLUMNS = 512
 COLUMNS_ON_GPU = 8192
 
 
 class HeadLogits:
-    """Logits that a linear head makes of hidden states, block by block.
+    """Logits that a linear head computes from hidden states, block by block.
 
-    States are `(N, H)`, of any float type. Numbers of 16 bits are multiplied
-    as they are where the device sums their products in fp32, else as fp32.
+    States are `(N, H)`, of any float type. If states and weights have 16 bits
+    and the device can sum their products in fp32, they are multiplied as they
+    are; otherwise they are converted to fp32 first.
     """
 
     def __init__(self, hidden: Tensor, head: nn.Linear) -> None:
@@ -34,14 +37,17 @@ class HeadLogits:
         self.device = hidden.device
 
     def rows(self, index: Tensor) -> 'HeadLogits':
-        """The logits of n selected rows; `index` has shape `(n,)`."""
+        """Return the logits of n selected rows; `index` has shape `(n,)`."""
         hidden = self.hidden[index]
         if not self.in_16_bits:
             hidden = hidden.float()
         return HeadLogits(hidden, self.head)
 
     def block(self, start: int, stop: int) -> Tensor:
-        """Columns `start:stop`, fp32 and free to overwrite, `(N, n)`."""
+        """Return the columns `start:stop` in fp32, `(N, stop - start)`.
+
+        The caller may overwrite them.
+        """
         weight = self.head.weight[start:stop]
         if self.in_16_bits:
             logits = torch.mm(self.hidden, weight.T, out_dtype=torch.float32)
@@ -53,17 +59,20 @@ class HeadLogits:
 
 
 def _multiplies_16_bits(values: Tensor) -> bool:
-    """Return whether a product of such numbers can be had in fp32."""
+    """Return whether torch multiplies such 16-bit numbers into fp32."""
     if not values.is_cuda or torch.version.cuda is None:
         return False
     if values.dtype not in (torch.bfloat16, torch.float16):
         return False
-    # Since torch 2.8.
+    # torch has this since version 2.8.
     return hasattr(torch.ops.aten.mm, 'dtype')
 
 
 class FullLogits:
-    """Logits `(N, V)` of a model, of any float type, read as `HeadLogits`."""
+    """Logits `(N, V)` that a model computed, with methods as `HeadLogits`.
+
+    They have any float type.
+    """
 
     def __init__(self, values: Tensor) -> None:
         self.values = values
@@ -71,7 +80,7 @@ class FullLogits:
         self.device = values.device
 
     def rows(self, index: Tensor) -> 'FullLogits':
-        """See `HeadLogits`; they are copies."""
+        """See `HeadLogits`; the returned logits are copies."""
         return FullLogits(self.values[index])
 
     def block(self, start: int, stop: int) -> Tensor:
@@ -83,17 +92,17 @@ Logits = Union[HeadLogits, FullLogits]
 
 
 def block_starts(logits: Logits) -> range:
-    """First columns of the blocks of logits, whose step is their width."""
+    """Return the first column of each block; the step is the width."""
     width = COLUMNS_ON_GPU if logits.device.type == 'cuda' else COLUMNS
     return range(0, logits.n_columns, width)
 
 
 def losses_of_targets(logits: Logits, rows: Tensor,
                       targets: Tensor) -> NDArray[np.float32]:
-    """Losses of N target tokens, nats. `(N,)`.
+    """Return the losses of N target tokens in nats, `(N,)`.
 
-    `rows` are the positions whose logits predict each target, and `targets`
-    token ids, both `(N,)`.
+    `targets`, `(N,)`, are token ids. `rows`, `(N,)`, are the indices of the
+    rows of `logits` that predict them.
     """
     parts = []
     for index, target in zip(rows.split(ROWS), targets.split(ROWS)):
@@ -102,10 +111,10 @@ def losses_of_targets(logits: Logits, rows: Tensor,
 
 
 def _losses_of_rows(logits: Logits, targets: Tensor) -> Tensor:
-    """Losses of one target a row. `(N,)`.
+    """Return the losses of one target per row of logits, in nats, `(N,)`.
 
-    Exponentials are taken of differences from the largest logit, so that
-    large logits neither overflow nor cancel.
+    The largest logit is subtracted before taking exponentials, so that large
+    logits neither overflow nor cancel.
     """
     target_logit = torch.zeros(targets.shape, device=targets.device)
     peaks = []
@@ -114,8 +123,8 @@ def _losses_of_rows(logits: Logits, targets: Tensor) -> Tensor:
     for start in starts:
         stop = min(start + starts.step, logits.n_columns)
         block = logits.block(start, stop)
-        # A target outside of the block reads its first or last column, which
-        # does not count.
+        # For a target outside of this block, `found` is the logit of the first
+        # or last column, which `where` then ignores.
         wanted = targets - start
         column = wanted.clamp(0, stop - start - 1)
         found = block.gather(1, column[:, None])[:, 0]
@@ -127,5 +136,6 @@ def _losses_of_rows(logits: Logits, targets: Tensor) -> Tensor:
     peak = torch.stack(peaks).amax(dim=0)
     below = torch.stack(peaks) - peak
     total = (below.exp() * torch.stack(totals)).sum(dim=0)
-    # An outer `autocast`, as of a model in training, makes them bfloat16.
+    # `float()` is needed inside an `autocast` of the caller, for example in a
+    # training, which makes the losses bfloat16.
     return (total.log() + (peak - target_logit)).float()

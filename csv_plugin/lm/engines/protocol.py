@@ -1,7 +1,7 @@
-"""Protocol of all engines: token ids in, losses of target tokens out.
+"""The protocol of all engines: token ids in, losses of target tokens out.
 
-Tokenization, spans, the prefix token and windows stay outside of engines, so
-that losses of a model mean the same in every engine.
+Tokenization, spans, the prefix token and windows are handled outside of
+engines, so that the losses of a model mean the same in every engine.
 """
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,8 +29,8 @@ class EngineFacts:
             'unknown' where the engine does not report it.
         cache_dtype (str): Number format of the key-value cache; 'none' if
             there is no cache.
-        context (int): Most inputs of a window, which has one id more; 0 if
-            unlimited.
+        context (int): The largest number of input tokens of a window; its
+            last target is one token more. 0 if there is no limit.
         versions (Mapping[str, str]): Versions of the packages that compute,
             by name.
     """
@@ -44,14 +44,15 @@ class EngineFacts:
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """How `salience losses` asks for an engine.
+    """The options with which `salience losses` opens an engine.
 
     Args:
-        dtype (Optional[str]): Number format of the weights; None for that of
-            the engine.
-        trust_remote_code (bool): Whether code of the model may run.
-        url (Optional[str]): Address of a server, if one is given.
-        settings (Mapping[str, Any]): Further arguments, by name.
+        dtype (Optional[str]): Number format of the weights; None for the
+            default of the engine.
+        trust_remote_code (bool): Whether code that comes with the model may
+            run.
+        url (Optional[str]): Address of a server; None if none is given.
+        settings (Mapping[str, Any]): Further arguments of the engine, by name.
     """
     dtype: Optional[str]
     trust_remote_code: bool
@@ -59,12 +60,13 @@ class EngineOptions:
     settings: Mapping[str, Any]
 
 
-#: Windows, and losses of their targets, one window after the other, nats.
+#: Windows, and one array with the losses of all their targets in nats, one
+#: window after the other.
 Scored = tuple[Sequence[Window], NDArray[np.floating]]
 
 
 class Engine(Protocol):
-    """A causal language model in whatever runs it."""
+    """A causal language model, together with the program that runs it."""
 
     @property
     def facts(self) -> EngineFacts:
@@ -72,17 +74,17 @@ class Engine(Protocol):
 
     def score(self, windows: Sequence[Window],
               progress: Progress) -> Generator[Scored, None, None]:
-        """Losses of the targets of windows, which come in any order.
+        """Yield batches of windows with the losses of their targets.
 
-        Yields some of the windows at a time, every window once, in any order.
-        `progress` wraps the batches. An `InputError` if the answers of the
-        engine are not those of a language model.
+        Every window is yielded once; the order is free. `progress` wraps the
+        batches. An `InputError` if the answers of the engine cannot come from
+        a language model.
         """
 
 
 def check_finite(what: str, model: str, text: Text,
                  values: NDArray[np.floating]) -> None:
-    """Refuse losses or states of a text in which a number overflowed."""
+    """Refuse losses or states of a text if one is NaN or infinite."""
     if not np.isfinite(values).all():
         raise InputError(
             f'{what} of {model!r} on text {text.text_id!r}', 'finite numbers',
@@ -91,10 +93,13 @@ def check_finite(what: str, model: str, text: Text,
 
 
 def optional_package(name: str, purpose: str) -> ModuleType:
-    """Import a package that the plugin does not install."""
+    """Import a package that is not installed together with this one.
+
+    `purpose` says in the `InputError` what needs the package.
+    """
     try:
         return import_module(name)
     except ImportError as error:
         raise InputError(purpose, f'the package {name}',
                          f'the error {str(error)!r}',
-                         f'pip install {name}') from error
+                         f'Install it: pip install {name}') from error

@@ -1,9 +1,9 @@
-"""Engines that answer rows of token ids, and the checks of their answers.
+"""Base class of engines that answer rows of token ids, and its checks.
 
-Servers cut rows that are too long, tokenize again, put a token in front or
-shift their answers by one position, all without an error. Every answer is
-therefore checked by itself, and several are compared with each other before
-the first is used.
+Without any error, servers may cut rows that are too long, tokenize the text
+again, put a token in front or shift their answers by one position. Every
+answer is therefore checked by itself. Before the first answer is used, the
+answers to a few trial rows are also compared with each other.
 """
 import math
 from abc import ABC, abstractmethod
@@ -20,12 +20,13 @@ from csv_plugin.core.progress import Progress
 from csv_plugin.lm.engines.protocol import EngineFacts, Scored
 from csv_plugin.lm.engines.windows import Window
 
-#: Windows in one call of an engine: enough for its own batches, few enough
-#: for a progress bar.
+#: Number of windows in one call of an engine: enough for the engine to make
+#: batches, and few enough to show progress.
 WINDOWS = 64
-#: Log-probabilities below are no answers, nats. It is the logarithm of the
-#: smallest float32, -103.3: an engine's softmax, which is computed in float32,
-#: gives such an id no probability. Uniform over a million ids is -13.8.
+#: Answers with a lower log-probability, in nats, are refused. The limit is the
+#: logarithm of the smallest positive float32, -103.3: a softmax in float32
+#: gives less probable ids the probability 0. For comparison, a uniform
+#: distribution over a million ids has -13.8.
 LOWEST = float(np.log(np.finfo(np.float32).smallest_subnormal, dtype=float))
 
 Rows = Sequence[NDArray[np.int64]]
@@ -33,10 +34,11 @@ Rows = Sequence[NDArray[np.int64]]
 
 @dataclass(frozen=True, eq=False)
 class RowScores:
-    """Answer of an engine about one row of token ids.
+    """The answer of an engine about one row of token ids.
 
-    `ids`, `(n,)`, are those that the engine has read; `log_probs`, `(n - 1,)`,
-    are `log p` of each id but the first, given those before it, nats.
+    `ids`, `(n,)`, are the ids that the engine has read. `log_probs`,
+    `(n - 1,)`, are the log-probabilities in nats of each id but the first,
+    given the ids before it.
     """
     ids: NDArray[np.int64]
     log_probs: NDArray[np.float64]
@@ -45,7 +47,7 @@ class RowScores:
 class RowEngine(ABC):
     """An engine that answers rows of ids with their log-probabilities.
 
-    A new engine defines `facts` and `row_scores`, and no more.
+    A new engine only has to define `facts` and `row_scores`.
     """
     _is_tried = False
 
@@ -56,9 +58,10 @@ class RowEngine(ABC):
 
     @abstractmethod
     def row_scores(self, rows: Rows) -> Sequence[RowScores]:
-        """Log-probabilities of all ids of each row but its first, row by row.
+        """Return the log-probabilities of the ids of each row, row by row.
 
-        Rows have two ids or more, at most one more than the context.
+        A row has at least two ids, and at most one more than the context. Its
+        first id gets no log-probability.
         """
 
     def score(self, windows: Sequence[Window],
@@ -78,9 +81,9 @@ class RowEngine(ABC):
 
 
 def _log_probs(engine: RowEngine, rows: Rows) -> list[NDArray[np.float64]]:
-    """The answers of an engine, each of them checked.
+    """Return the log-probabilities of each row, after checking them.
 
-    They are from `LOWEST` to 0.
+    They are in nats, between `LOWEST` and 0.
     """
     answers = engine.row_scores(rows)
     if len(answers) != len(rows):
@@ -93,9 +96,9 @@ def _log_probs(engine: RowEngine, rows: Rows) -> list[NDArray[np.float64]]:
         if not same_ids or log_probs.shape != (n_expected, ):
             raise _refused(
                 engine, f'{n_expected} log-probabilities of the ids '
-                f'{_start(row)}', f'those of shape {log_probs.shape} '
-                f'of the ids {_start(answer.ids)}')
-        # NaN is not in the range.
+                f'{_start(row)}', f'an array of shape {log_probs.shape} '
+                f'for the ids {_start(answer.ids)}')
+        # NaN is not in the range either.
         in_range = (log_probs >= LOWEST) & (log_probs <= ROUNDING)
         wrong = np.flatnonzero(~in_range)
         if len(wrong):
@@ -114,11 +117,13 @@ def _try_engine(engine: RowEngine, rows: Rows) -> None:
     probabilities of different ids at one position must not add up to more
     than 1.
     """
-    # Ids of the rows of the trial, and most ids tried at one position.
+    # Lengths of the trial rows, and the largest number of ids tried at one
+    # position.
     lengths, most_ids = (2, 8, 16), 32
-    # Most that two answers for one position may differ, nats, and as a share
-    # of the answer: in half precision another batch moves it by a few
-    # hundredths, wrong positions by nats.
+    # The largest allowed difference of two answers for the same position, in
+    # nats, plus a share of the answer. In half precision, another batch
+    # changes an answer by a few hundredths of a nat; an answer for a wrong
+    # position differs by whole nats.
     agreement, share = 0.25, 0.05
     row = max(rows, key=len)
     *parts, whole = _log_probs(engine, [row[:length] for length in lengths])
@@ -135,8 +140,9 @@ def _try_engine(engine: RowEngine, rows: Rows) -> None:
     total = np.exp(last).sum()
     if total > 1 + agreement:
         raise _refused(
-            engine, f'probabilities of {len(ids)} different ids behind the '
-            'same start that add up to 1 at most', f'a sum of {total:.3g}')
+            engine, f'probabilities of {len(ids)} different ids after the '
+            'same first id, which add up to 1 at most',
+            f'a sum of {total:.3g}')
 
 
 def _refused(engine: RowEngine, expected: str, found: str) -> InputError:
@@ -148,5 +154,5 @@ def _refused(engine: RowEngine, expected: str, found: str) -> InputError:
 
 
 def _start(values: NDArray) -> str:
-    """The first ids or log-probabilities."""
+    """Return the first ids or log-probabilities as text for an error."""
     return shortened(', '.join(f'{value:.6g}' for value in values), 80)

@@ -1,4 +1,4 @@
-"""Token losses of texts, by whatever engine runs the language model."""
+"""Compute token losses of texts, in any engine."""
 from collections.abc import Sequence
 from contextlib import closing
 from typing import Optional, Union
@@ -19,9 +19,9 @@ from csv_plugin.lm.tokens.tokenization import check_unknown_share, tokenize_all
 
 
 def as_engine(model: Union[PreTrainedModel, Engine]) -> Engine:
-    """Return an engine that runs a model of `transformers`, or the engine.
+    """Return an engine for a model of `transformers`; return engines as is.
 
-    An `InputError` if it is none, or as in `newer_files.check_read`.
+    An `InputError` if `model` is neither, or as in `newer_files.check_read`.
     """
     if isinstance(model, PreTrainedModel):
         check_read(model.config)
@@ -30,7 +30,8 @@ def as_engine(model: Union[PreTrainedModel, Engine]) -> Engine:
         raise InputError(
             'model', 'a causal LM of transformers, or an engine',
             f'a {type(model).__name__}',
-            'Losses from elsewhere go into a table (docs/formats.md).')
+            'Give a loaded model. If another program computed the losses, '
+            'write them into a table (docs/formats.md).')
     return model
 
 
@@ -39,25 +40,26 @@ def token_losses(model: Union[PreTrainedModel, Engine],
                  texts: Sequence[Text],
                  context: Optional[int] = None,
                  progress: Progress = iter) -> list[TokenLosses]:
-    """Losses of a causal LM on every token of every text.
+    """Return the losses of a causal LM on every token of every text.
 
     Scored: each token of a text once, given the tokens to its left and, in
     front of them, one prefix token (BOS, else EOS). If the tokenizer has
     neither, the first token of a text is unscored (NaN). The tokenizer adds
-    no special tokens, so these are scored only where the text itself spells
-    them. A text longer than the context is cut into windows that overlap by
-    half; each token is scored in the first window that holds it.
+    no special tokens; special tokens are scored only where the text itself
+    spells them. A text longer than the context is cut into windows that
+    overlap by half; each token is scored in the first window that contains it.
 
     The tokenizer's settings for padding, truncation and special tokens are not
-    used. `context` is the longest window, prefix included: by default the
-    model's own, and 0 for no limit. `progress` wraps the batches, as
-    `tqdm.tqdm` does. Losses are in nats, in the order of the texts.
+    used. `context` is the length of the longest window in tokens, prefix
+    included. The default is the context of the model; 0 means no limit.
+    `progress` wraps the batches, as `tqdm.tqdm` does. Losses are in nats, in
+    the order of the texts.
 
     Raises:
-        InputError: If a text cannot be reproduced from its tokens, more
-            than 1 % of the tokens are unknown to the tokenizer or one is to
-            the model, a loss is not finite, the engine returns too many or
-            too few losses, or it refuses as in `Engine.score`.
+        InputError: A text cannot be reproduced from its tokens; more than
+            1 % of the tokens are unknown to the tokenizer; the model does not
+            know a token id; a loss is not finite; the engine returns too many
+            or too few losses; or as in `Engine.score`.
     """
     tokenized = tokenize_all(tokenizer, texts)
     check_unknown_share(tokenized, tokenizer)
@@ -70,14 +72,16 @@ def token_losses(model: Union[PreTrainedModel, Engine],
     for index, tokens in enumerate(tokenized):
         windows += cut_windows(index, tokens.ids, prefix, limit)
         losses.append(np.full(len(tokens.ids), np.nan))
-    # An error must leave the model as it was, whoever keeps the error.
+    # `closing` ends the generator at once if an error occurs here, so that the
+    # model gets back its former mode.
     with closing(engine.score(windows, progress)) as batches:
         for batch, found in batches:
             n_targets = sum(len(window.targets) for window in batch)
             if len(found) != n_targets:
                 raise InputError(f'engine {facts.engine!r}',
                                  f'losses of {n_targets} tokens',
-                                 str(len(found)), 'Update the engine.')
+                                 str(len(found)),
+                                 'Update the engine, or use another one.')
             for window, part in zip(batch, by_window(batch, found)):
                 check_finite('losses', facts.model, texts[window.text], part)
                 end = window.first + len(part)

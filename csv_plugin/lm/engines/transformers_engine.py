@@ -1,4 +1,4 @@
-"""Causal language models of `transformers` as an engine."""
+"""The engine that runs causal language models of `transformers`."""
 from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Optional
@@ -24,12 +24,12 @@ from csv_plugin.lm.engines.windows import (Window, default_max_tokens,
 class TransformersEngine(PublicNames):
     """A causal LM of `transformers`, on any device and of any float type.
 
-    Losses are computed in fp32, from logits in fp32 unless the model computes
-    the logits itself (see `plain_head`). The model is put into evaluation mode
-    and back.
+    Losses are computed in fp32. The logits are in fp32, too, unless the model
+    has to compute them itself (see `plain_head`). While scoring, the model is
+    in evaluation mode; its former mode is restored afterwards.
 
-    If the position encoding depends on the length (some RoPE variants), a
-    batch takes that of its longest text.
+    If the position encoding depends on the length of the text (some RoPE
+    variants), all texts of a batch get the encoding of the longest one.
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
@@ -79,7 +79,10 @@ class TransformersEngine(PublicNames):
 
 
 def _check_ids(model: PreTrainedModel, windows: Sequence[Window]) -> None:
-    """Refuse unknown ids, which would end every computation on a GPU."""
+    """Refuse token ids that the model does not have.
+
+    On a GPU, such an id would make all later computations fail, too.
+    """
     embeddings = model.get_input_embeddings()
     if not isinstance(embeddings, nn.Embedding):
         return
@@ -88,4 +91,4 @@ def _check_ids(model: PreTrainedModel, windows: Sequence[Window]) -> None:
         raise InputError(
             f'tokenizer for {str(model.name_or_path)!r}',
             f'ids below {embeddings.num_embeddings}, which the model has',
-            f'the id {largest}', 'Give the tokenizer of the model.')
+            f'the id {largest}', 'Use the tokenizer of this model.')

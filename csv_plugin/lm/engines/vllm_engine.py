@@ -1,4 +1,4 @@
-"""vLLM inside this process as an engine."""
+"""The engine that runs a model in vLLM, inside this process."""
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,11 @@ from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores
 class VLLMEngine(PublicNames, RowEngine):
     """A model that vLLM runs in this process.
 
-    vLLM computes the log-probabilities of a prompt for the whole vocabulary
-    at once: `max_num_batched_tokens` of its settings bounds that memory.
+    vLLM computes log-probabilities over the whole vocabulary for all tokens of
+    a batch at once. Its setting `max_num_batched_tokens` limits this memory.
 
     Args:
-        llm (Any): A `vllm.LLM`.
+        llm (Any): The loaded model, a `vllm.LLM`.
 
     Raises:
         InputError: vLLM is not installed.
@@ -36,14 +36,15 @@ class VLLMEngine(PublicNames, RowEngine):
             model=config.model_config.model,
             dtype=dtype,
             cache_dtype=dtype if cache == 'auto' else cache,
-            # A prompt as long as the model's longest row is refused, and a
-            # window has one id more than inputs.
+            # vLLM refuses prompts of `max_model_len` tokens, and the prompt
+            # of a window has one id more than the window has inputs.
             context=config.model_config.max_model_len - 2,
             versions={'vllm': self._package.__version__})
 
     def row_scores(self, rows: Rows) -> list[RowScores]:
         """See `RowEngine`."""
-        # Ids of the prompt alone: each further one costs a whole vocabulary.
+        # 0: log-probabilities of the ids in the prompt only. Each further id
+        # would cost a pass over the whole vocabulary.
         settings = self._package.SamplingParams(
             max_tokens=1, temperature=0, prompt_logprobs=0, detokenize=False)
         prompts = [{'prompt_token_ids': row.tolist()} for row in rows]

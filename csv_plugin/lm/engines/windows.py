@@ -1,4 +1,4 @@
-"""Windows of texts that fit a model's context, and batches of windows."""
+"""Cut texts into windows that fit a model's context, and batch the windows."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Optional
@@ -13,12 +13,12 @@ from csv_plugin.core.conventions import InputError
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """Tokens of a text, by its index, that go through a model in one piece.
+    """Consecutive tokens of a text that go through a model together.
 
-    `inputs`, `(n,)`, are token ids, the prefix included. `targets`, `(k,)`
-    with `k <= n`, are ids of the tokens that are scored; the last target
-    follows the last input. `first` is the index in the text of the first
-    scored token.
+    `text` is the index of the text. `inputs`, `(n,)`, are token ids, the
+    prefix included. `targets`, `(k,)` with `k <= n`, are the ids of the tokens
+    that are scored; the last target follows the last input. `first` is the
+    index of the first scored token in the text.
     """
     text: int
     inputs: NDArray[np.int64]
@@ -27,27 +27,28 @@ class Window:
 
     @property
     def row(self) -> NDArray[np.int64]:
-        """The inputs and the last target, shape `(n + 1,)`."""
+        """The ids of the inputs and of the last target, `(n + 1,)`."""
         return np.append(self.inputs, self.targets[-1:])
 
 
 def window_stride(context: int) -> int:
-    """Tokens that each window after the first scores: half a context.
+    """Return how many tokens each window after the first scores.
 
-    A context of 0 is no limit, for which the stride is 0.
+    It is half of the context. A context of 0 means no limit, and returns 0.
     """
     return max(1, context // 2) if context else 0
 
 
 def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
                 context: int) -> list[Window]:
-    """Windows that score each token of a text, by its index, once.
+    """Return windows that score each token of a text once.
 
-    Scored: every token, or all but the first without a prefix. A text longer
-    than the context, the most inputs of the model (0: no limit), is cut into
-    windows of full length that overlap by half, each behind the prefix: every
-    token after the first window has at least half a context to its left. Token
-    ids, `(n,)`, are without special tokens.
+    Scored: every token; without a prefix, every token but the first. `text` is
+    the index of the text, `ids`, `(n,)`, are its tokens without special
+    tokens, and `context` is the largest number of inputs of the model (0: no
+    limit). A longer text is cut into windows of full length that overlap by
+    half. Each window begins with the prefix. Every token that is scored after
+    the first window has at least half a context to its left.
     """
     lead = np.array([] if prefix is None else [prefix], np.int64)
     row = np.append(lead, ids)
@@ -56,8 +57,10 @@ def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
         return []
     length = min(context or n_inputs, n_inputs)
     if length < n_inputs and context < 2:
-        raise InputError('context', 'room for 2 tokens or more', str(context),
-                         "Leave it out for the model's own context.")
+        raise InputError(
+            'context', 'room for 2 tokens or more', str(context),
+            'Give 2 or more, or leave it out for the context '
+            'of the model.')
     n_lead = len(lead)
     targets = row[1:]
     first = Window(text, row[:length], targets[:length], 1 - n_lead)
@@ -76,15 +79,15 @@ def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
 
 def group_batches(windows: Sequence[Window],
                   max_tokens: int) -> Iterator[list[Window]]:
-    """Batches of windows of about the same length, the longest first.
+    """Yield batches of windows of about the same length, the longest first.
 
     A batch has at most `max_tokens` inputs, padding included; a longer window
-    makes a batch of its own. Where a batch would get more padding than
-    starting another one costs, it ends.
+    becomes a batch of its own. A batch also ends where more padding would cost
+    more time than starting another batch.
     """
     batch: list[Window] = []
-    # Padding of a batch at most, as a share of the most inputs. Starting a
-    # batch takes a CPU as long as 30 tokens, of 1024 at most.
+    # The largest padding of a batch, as a share of `max_tokens`. On a CPU,
+    # with `max_tokens` of 1024, starting a batch takes as long as 30 tokens.
     most_padding = 1 / 32
     padding = 0
     for window in sorted(windows, key=lambda w: -len(w.inputs)):
@@ -102,17 +105,18 @@ def group_batches(windows: Sequence[Window],
 
 
 def default_max_tokens(device: torch.device, all_logits: bool = False) -> int:
-    """Most inputs of a batch; few on a CPU, whose caches are small.
+    """Return the largest number of inputs of a batch on a device.
 
-    Fewer, too, for a model that makes all logits of a batch at once, which
-    take more memory than all else.
+    It is smaller on a CPU, whose caches are small. It is halved with
+    `all_logits`, for a model that returns all logits of a batch at once: they
+    take more memory than everything else.
     """
     most = 1024 if device.type == 'cpu' else 4096
     return most // 2 if all_logits else most
 
 
 def pad(batch: Sequence[Window]) -> Tensor:
-    """Inputs, padded on the right with their last token. `(batch, n)`."""
+    """Return inputs, `(batch, n)`, padded right by their last token."""
     width = _width(batch)
     rows = []
     for window in batch:
@@ -122,7 +126,10 @@ def pad(batch: Sequence[Window]) -> Tensor:
 
 
 def target_rows(batch: Sequence[Window]) -> Tensor:
-    """Positions in the flattened padded batch that predict the targets."""
+    """Return the positions that predict the targets, in window order.
+
+    They are indices into the flattened `(batch, n)` of the padded batch.
+    """
     width = _width(batch)
     rows = []
     for row, window in enumerate(batch):
@@ -132,11 +139,11 @@ def target_rows(batch: Sequence[Window]) -> Tensor:
 
 
 def _width(batch: Sequence[Window]) -> int:
-    """Number of inputs of the longest window."""
+    """Return the number of inputs of the longest window."""
     return max(len(window.inputs) for window in batch)
 
 
 def by_window(batch: Sequence[Window], values: NDArray) -> list[NDArray]:
-    """Divide values of all targets of a batch, `(n, ...)`, by window."""
+    """Split values of all targets of a batch, `(n, ...)`, into windows."""
     ends = np.cumsum([len(window.targets) for window in batch])
     return np.split(values, ends[:-1])

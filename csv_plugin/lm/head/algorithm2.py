@@ -1,10 +1,10 @@
-"""Algorithm 2: scoring heads, learned together with the scaling law.
+"""Algorithm 2: learn scoring heads together with the scaling law.
 
 Every step computes the weights (Eq. 3), fits alpha and beta anew to the
 capability scores (Eq. 4) and takes one gradient step on theta (Eq. 5). As
 alpha and beta are optimal whenever the gradient is taken, this is gradient
-descent on `min_{alpha, beta} sum_m (A_m - Ahat_m)^2` in theta alone (envelope
-theorem).
+descent with respect to theta alone on the objective
+`min_{alpha, beta} sum_m (A_m - Ahat_m)^2` (envelope theorem).
 """
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -29,9 +29,11 @@ from csv_plugin.lm.head.scoring_head import (ScoringHead, losses_per_character,
 class Evaluation:
     """Heads and the scaling laws fitted to their capability scores.
 
-    Preactivations are `(T, B)`, scores (Eq. 1, nats per character) and
-    predicted accuracies `(M, B)`. `lines` are intercept and slope in
-    standardised scores, the next step's first guess, `(B, 2)`.
+    M is the number of models, T of tokens, B of benchmarks. `preactivations`
+    are `(T, B)`. `scores` (Eq. 1, nats per character) and `predicted`, the
+    predicted accuracies, are `(M, B)`. `lines`, `(B, 2)`, are the intercept
+    and the slope of each fit in standardised scores; the fit of the next step
+    starts from them.
     """
     head: ScoringHead
     preactivations: Tensor
@@ -45,10 +47,11 @@ class Evaluation:
 class HeadObjective:
     """Eq. 5 as a function of the heads alone.
 
-    States are `(T, H)`; losses are divided by N_c, `(M, T)`, float64;
-    accuracies are NaN where not run, `(M, B)`. `floor` is chance, the fixed
-    lower ends of Eq. 2, `(B,)`. `train` and `validation` are masks of the
-    models that are fitted to and that choose the step, `(M,)`.
+    `states` are `(T, H)`. `losses`, `(M, T)` in float64, are divided by N_c,
+    the number of characters. `accuracy`, `(M, B)`, is NaN where a model was
+    not run. `floor`, `(B,)`, is the accuracy by chance, the fixed lower limit
+    of Eq. 2. The masks `train` and `validation`, `(M,)`, say to which models
+    the heads are fitted, and which models choose the step.
     """
     states: Tensor
     losses: Tensor
@@ -60,7 +63,7 @@ class HeadObjective:
     @classmethod
     def of(cls, states: Tensor, table: LossTable, accuracies: AccuracyTable,
            train: Sequence[str], validation: Sequence[str]) -> 'HeadObjective':
-        """The objective on models by name; arguments as in `train_heads`."""
+        """Return the objective; the arguments are as in `train_heads`."""
         models = list(dict.fromkeys([*train, *validation]))
         observed = accuracies.select(models)
         losses = losses_per_character(table, states)
@@ -70,11 +73,11 @@ class HeadObjective:
 
     @property
     def was_run(self) -> NDArray[np.bool_]:
-        """Models that were run on each benchmark, bool, `(M, B)`."""
+        """Whether each model was run on each benchmark, bool, `(M, B)`."""
         return ~np.isnan(self.accuracy)
 
     def select(self, benchmarks: NDArray) -> 'HeadObjective':
-        """The objectives of the benchmarks of an index or a mask."""
+        """Return the objective of benchmarks, given by indices or a mask."""
         return replace(
             self,
             accuracy=self.accuracy[:, benchmarks],
@@ -82,10 +85,10 @@ class HeadObjective:
 
     def evaluate(self, head: ScoringHead,
                  lines: Optional[NDArray[np.float64]]) -> Evaluation:
-        """Eq. 3, Eq. 1 and Eq. 4, in this order.
+        """Compute Eq. 3, Eq. 1 and Eq. 4, in this order.
 
-        The fit of Eq. 4 starts at `lines`, `Evaluation.lines` of similar
-        heads.
+        The fit of Eq. 4 starts at `lines`, which are the `Evaluation.lines` of
+        similar heads; with None, it starts without a guess.
         """
         z = head.preactivations(self.states)
         scores = weighted_losses(self.losses, functional.softplus(z))
@@ -103,9 +106,10 @@ class HeadObjective:
         return Evaluation(head, z, scores, np.array(fitted), curve, predicted)
 
     def gradient(self, evaluation: Evaluation) -> tuple[Tensor, Tensor]:
-        """Gradient of the sum of squares over the train models.
+        """Return the gradient of the squared error summed over train models.
 
-        It is taken in theta, `(H, B)`, and in the bias, `(B,)`.
+        It has two parts: with respect to theta, `(H, B)`, and with respect to
+        the bias, `(B,)`.
         """
         residual = evaluation.predicted - self.accuracy
         slope = evaluation.curve.slopes(evaluation.scores.T).T
@@ -117,29 +121,34 @@ class HeadObjective:
                                         by_weight)
 
     def errors(self, evaluation: Evaluation) -> NDArray[np.float64]:
-        """Mean squared errors on train and validation models, `(2, B)`."""
+        """Return mean squared errors, `(2, B)`.
+
+        The first row is for the train models, the second for the validation
+        models.
+        """
         squares = (evaluation.predicted - self.accuracy)**2
         of_train = np.nanmean(squares[self.train], axis=0)
         of_validation = np.nanmean(squares[self.validation], axis=0)
         return np.stack([of_train, of_validation])
 
 
-#: Is given a step, the indices of the benchmarks that have not stopped, and
-#: the heads of these at this step.
+#: A function that is called with the step, the indices of the benchmarks that
+#: have not stopped, and the heads of these benchmarks at this step.
 Observer = Callable[[int, NDArray[np.int64], Evaluation], None]
 
 
 class Recorder:
     """An `Observer` that keeps scores of M models and curves of B benchmarks.
 
-    Losses are divided by N_c, `(M, T)`, and may be those of models that take
-    no part in the training. What is kept is as in `TrainingSteps`.
+    Losses, `(M, T)`, are divided by N_c, the number of characters. They may
+    include models that take no part in the training. The attributes are as in
+    `TrainingSteps`, except that `alpha` and `beta` are separate arrays.
     """
 
     def __init__(self, losses: Tensor, n_steps: int, floor: NDArray) -> None:
         n_models = len(losses)
         n_benchmarks = len(floor)
-        # Step 0 is before the first gradient.
+        # Step 0 comes before the first gradient step.
         n_kept = n_steps + 1
         self.losses = losses
         self.floor = floor
@@ -158,7 +167,7 @@ class Recorder:
 
     @property
     def curve(self) -> Curve:
-        """Eq. 2 at every step that was made, `(S, B)`."""
+        """The curves of Eq. 2 at each of the S steps made so far, `(S, B)`."""
         alpha = self.alpha[:self.n_kept]
         beta = self.beta[:self.n_kept]
         return Curve(alpha, beta, np.broadcast_to(self.floor, alpha.shape))
@@ -168,8 +177,8 @@ class Recorder:
 class TrainedHeads:
     """Heads of B benchmarks at their best steps, with their scaling laws.
 
-    Curves are of scores in nats per character. `best_step`, `(B,)`, is 0 for
-    uniform weights.
+    The curves map capability scores in nats per character to accuracies.
+    `best_step`, `(B,)`, is 0 where uniform weights were best.
     """
     benchmarks: tuple[str, ...]
     head: ScoringHead
@@ -177,7 +186,10 @@ class TrainedHeads:
     best_step: NDArray[np.int64]
 
     def predict(self, states: Tensor, table: LossTable) -> NDArray[np.float64]:
-        """Accuracies of M models from losses on the same tokens, `(M, B)`."""
+        """Return predicted accuracies of the M models of a table, `(M, B)`.
+
+        `states` are at the tokens of the table.
+        """
         scores = weighted_losses(
             losses_per_character(table, states), self.head.weights(states))
         return self.curve.accuracies(scores.T).T
@@ -191,20 +203,23 @@ def train_heads(states: Tensor,
                 settings: HeadSettings = HeadSettings(),
                 progress: Progress = iter,
                 observe: Optional[Observer] = None) -> TrainedHeads:
-    """Algorithm 2 for all benchmarks at once; nothing in it is random.
+    """Train heads of all benchmarks at once by Algorithm 2.
 
-    Each benchmark keeps the parameters with its lowest validation error, as if
-    it were trained alone, and leaves out models without an accuracy. Only
-    tokens that every model of the table scored count.
+    The result is the same as if each benchmark were trained alone, and nothing
+    is random. Each benchmark keeps the parameters of the step with its lowest
+    validation error, and leaves out models without an accuracy. Tokens count
+    only if every model of the table scored them.
 
-    States at the tokens of the table, `(T, H)`, have any floating type. From
-    all benchmarks something can be learned (`scaling_law.diagnose`). Models of
-    `validation` choose the step. `observe` is called at every step.
+    `states` at the tokens of the table, `(T, H)`, have any floating type. The
+    heads are fitted to the models of `train`; the models of `validation`
+    choose the step. `scaling_law.diagnose` must find no problem with any
+    benchmark. `observe` is called at every step.
     """
     objective = HeadObjective.of(states, table, accuracies, train, validation)
     head = ScoringHead.uniform(states.shape[1], len(objective.floor),
                                states.device)
-    # Benchmarks that have not stopped; all else is of these alone.
+    # Indices of the benchmarks that have not stopped. `head`, `objective` and
+    # `lines` are restricted to these benchmarks.
     running = np.arange(len(objective.floor))
     best = head.select(running)
     floor = objective.floor

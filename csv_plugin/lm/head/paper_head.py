@@ -1,4 +1,4 @@
-"""The paper's training (Algorithm 2) as a predictor."""
+"""Make a predictor by the paper's training (Algorithm 2)."""
 from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import NamedTuple, Optional
@@ -30,7 +30,7 @@ from csv_plugin.lm.head.training_steps import (TEST, TRAINING, VALIDATION,
 
 
 class PaperTraining(NamedTuple):
-    """The predictor of Algorithm 2, and what every step of it did."""
+    """The predictor of Algorithm 2, and a record of its training steps."""
     predictor: Predictor
     steps: TrainingSteps
 
@@ -46,21 +46,23 @@ def train_paper_head(table: LossTable,
                      watched: Optional[LossTable] = None) -> PaperTraining:
     """Train by Algorithm 2 on the models of a table of losses.
 
-    States of a scoring LM at the target tokens, `(T, H)`, are standardised
-    first, so that one learning rate serves all directions. Models of
-    `validation` choose the step; the others are fitted to. Errors to expect,
-    and intervals, are those of the validation models, or of all models where
-    none of these has an accuracy. A benchmark from which nothing can be
-    learned is predicted by its mean accuracy, with a note.
+    `states` of a scoring LM at the target tokens, `(T, H)`, are standardised
+    first, so that one learning rate suits all directions. The models of
+    `validation` choose the step; the heads are fitted to the other models.
+    Expected errors and intervals are computed from the validation models. For
+    a benchmark on which no validation model was run, they are computed from
+    all models. A benchmark from which nothing can be learned is predicted by
+    its mean accuracy, with a note.
 
-    Columns are the loss per character, and the capability score of each
-    benchmark (Eq. 1). Families are those of the models of the table, and
-    accuracies those of these models and of the `watched` ones, whose errors
-    are recorded at every step and change nothing.
+    The columns of the predictor are the loss per character, followed by the
+    capability score of each benchmark (Eq. 1). `families` has the family of
+    each model of `table`. `accuracies` contains the models of `table` and of
+    `watched`. The errors of the `watched` models are recorded at every step
+    and do not influence the training.
 
     Raises:
         InputError: There is no benchmark to learn from, or a watched model
-            lacks a token that the others have.
+            has no loss on a token that all models of `table` scored.
     """
     everywhere = accuracies
     accuracies = accuracies.select(table.models)
@@ -76,8 +78,10 @@ def train_paper_head(table: LossTable,
         else:
             learned.append(name)
     if not learned:
-        raise InputError("the paper's head", 'a benchmark to learn from',
-                         '; '.join(reasons), "Use the method 'salience'.")
+        raise InputError(
+            "the paper's head", 'a benchmark to learn from',
+            '; '.join(reasons), "Add models or accuracies, or use the method "
+            "'salience'.")
     states = StateScale.of(states, counted_tokens(table)).apply(states)
     train = list(compress(table.models, ~chosen))
     models = table.models
@@ -110,13 +114,13 @@ def _predictor(table: LossTable, source: TokenColumns, heads: TrainedHeads,
                accuracies: AccuracyTable, families: Sequence[str],
                chosen: NDArray, notes: Mapping[str, tuple[str,
                                                           ...]]) -> Predictor:
-    """Return the predictor of trained heads, without its tokens.
+    """Return the predictor of trained heads, not yet with its tokens.
 
-    `source` makes its columns. `chosen`, `(M,)`, are the validation models of
-    the table, and `notes` go by benchmark.
+    `source` computes the columns from token losses. `chosen`, `(M,)`, is a
+    mask of the validation models in the table; `notes` are by benchmark.
     """
     features = source.features(table)
-    # Each benchmark's score has a column of its own, after the loss.
+    # Column 0 is the loss, followed by one column per benchmark with a head.
     columns = []
     answers = {}
     for name in accuracies.benchmarks:
@@ -127,8 +131,8 @@ def _predictor(table: LossTable, source: TokenColumns, heads: TrainedHeads,
         columns.append(column)
     scores = features.values[:, columns]
     curves = _curves(accuracies, heads, ~chosen)
-    # Accuracies by which the heads are judged: of the validation models where
-    # one was run, else of all.
+    # The heads are judged on the validation models, and on all models where
+    # no validation model was run on the benchmark.
     judged_accuracies = accuracy_of(curves.exponents(scores), curves.floor)
     known = ~np.isnan(accuracies.values)
     judged = known & chosen[:, None]
@@ -150,7 +154,7 @@ def _predictor(table: LossTable, source: TokenColumns, heads: TrainedHeads,
 
 def _splits(models: Sequence[str], train: Sequence[str],
             validation: Sequence[str]) -> NDArray:
-    """The split of each model, `(M,)`."""
+    """Return the split of each model, one of `SPLITS`, `(M,)`."""
     splits = np.full(len(models), TEST, object)
     splits[np.isin(models, train)] = TRAINING
     splits[np.isin(models, validation)] = VALIDATION
@@ -159,9 +163,9 @@ def _splits(models: Sequence[str], train: Sequence[str],
 
 def _problems(table: LossTable, accuracies: AccuracyTable, train: NDArray,
               validation: NDArray) -> Mapping[str, Optional[str]]:
-    """Why no head can be learned, by benchmark; None where one can.
+    """Return, by benchmark, why no head can be learned; None if one can.
 
-    `train` and `validation` are masks of the models, `(M,)`.
+    `train` and `validation`, `(M,)`, are masks of the models.
     """
     loss = counted_losses(table).sum(axis=1)
     found: dict[str, Optional[str]] = {}
@@ -181,7 +185,7 @@ def _problems(table: LossTable, accuracies: AccuracyTable, train: NDArray,
 
 def _curves(accuracies: AccuracyTable, heads: TrainedHeads,
             train: NDArray) -> Curves:
-    """Curves of all benchmarks; flat where no head was learned."""
+    """Return the curves of all benchmarks, flat where there is no head."""
     parts = []
     for b, name in enumerate(accuracies.benchmarks):
         if name in heads.benchmarks:
@@ -193,14 +197,18 @@ def _curves(accuracies: AccuracyTable, heads: TrainedHeads,
             known = accuracies.values[train, b]
             known = known[~np.isnan(known)]
             mean = known.mean() if len(known) else accuracies.chance[b]
-            # Flat at an exponent of 0, half-way between the floor and 1.
+            # With an exponent of 0, the curve is half-way between its floor
+            # and 1. The floor is chosen so that this is the mean.
             parts.append((0., 0., 2 * mean - 1))
     return Curves(*np.array(parts, float).T)
 
 
 def _columns(table: LossTable, states: Tensor,
              heads: TrainedHeads) -> TokenColumns:
-    """The loss, then the capability scores of the heads, per character."""
+    """Return the columns: the loss, then the score of each head.
+
+    All are in nats per character.
+    """
     weights = heads.head.weights(states).double().numpy()
     of_loss = np.ones((len(states), 1))
     matrix = np.hstack([of_loss, weights])

@@ -1,7 +1,8 @@
 """Eq. 3: one salience weight per token from a scoring LM's hidden states.
 
-`w_t = softplus(theta . h_t + b)`, `h_t` the final hidden state of a frozen
-causal LM at token t. States are read in blocks, never copied as a whole.
+The weight is `w_t = softplus(theta . h_t + b)`, where `h_t` is the final
+hidden state of a frozen causal LM at token t. States are converted block by
+block, so that there is never a converted copy of all states in memory.
 """
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from csv_plugin.core.losses import LossTable
 #: Rows of a block: 4 MB of float32 at H = 2048, which stay in the cache.
 BLOCK_ROWS = 512
 
-#: The preactivation of the weight 1.
+#: The preactivation that gives the weight 1.
 _OF_ONE = float(np.log(np.expm1(1)))
 
 
@@ -35,20 +36,20 @@ class ScoringHead:
                 hidden_size: int,
                 n_benchmarks: int,
                 device: str | torch.device = 'cpu') -> 'ScoringHead':
-        """Heads that give every token the weight 1; `theta` is 0."""
+        """Return heads that give every token the weight 1; `theta` is 0."""
         theta = torch.zeros(
             hidden_size, n_benchmarks, dtype=torch.float64, device=device)
         return cls(theta, theta.new_full([n_benchmarks], _OF_ONE))
 
     def select(self, benchmarks: NDArray) -> 'ScoringHead':
-        """Copies of the heads of the benchmarks of an index or a mask."""
+        """Return copies of the heads of benchmarks, by indices or a mask."""
         index = torch.as_tensor(benchmarks, device=self.theta.device)
         return ScoringHead(self.theta[:, index], self.bias[index])
 
     def preactivations(self, states: Tensor) -> Tensor:
-        """`theta . h_t + b` for every token and benchmark, `(T, B)`.
+        """Return `theta . h_t + b` for every token and benchmark, `(T, B)`.
 
-        It is float32, or float64 for such states, which have shape `(T, H)`.
+        States are `(T, H)`. The result is float64 if they are, else float32.
         """
         dtype = working_dtype(states)
         # With theta stored as (B, H), MKL takes half the time.
@@ -60,18 +61,21 @@ class ScoringHead:
         return result
 
     def weights(self, states: Tensor) -> Tensor:
-        """Salience weights of all tokens, shape `(T, B)` (Eq. 3)."""
+        """Return the salience weights of all tokens, `(T, B)` (Eq. 3)."""
         return functional.softplus(self.preactivations(states))
 
     def gradient(self, states: Tensor, preactivations: Tensor,
                  by_weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Gradient in theta, `(H, B)`, and bias, `(B,)`, float64.
+        """Return the gradient of a function of the weights, in float64.
 
-        States are `(T, H)`, preactivations of these `(T, B)`; `by_weight` is
-        the derivative of a function in each weight, `(T, B)`.
+        It has two parts: with respect to theta, `(H, B)`, and with respect to
+        the bias, `(B,)`. States are `(T, H)`; their preactivations are
+        `(T, B)`. `by_weight`, `(T, B)`, is the derivative of the function with
+        respect to each weight.
         """
         by_z = by_weight * torch.sigmoid(preactivations)
-        # Rows of B are far faster for MKL than `block.t() @ by_z`.
+        # With one row per benchmark, MKL is far faster than in
+        # `block.t() @ by_z`.
         rows_of_theta = by_z.t().to(working_dtype(states))
         total = torch.zeros_like(self.theta.t())
         for rows, block in row_blocks(states):
@@ -80,15 +84,16 @@ class ScoringHead:
 
 
 def working_dtype(states: Tensor) -> torch.dtype:
-    """The type of computations with these states: float32 or float64."""
+    """Return the type to compute in with these states: float32 or float64."""
     return torch.promote_types(states.dtype, torch.float32)
 
 
 def row_blocks(states: Tensor) -> Iterator[tuple[slice, Tensor]]:
-    """All rows in order, `BLOCK_ROWS` at a time, in `working_dtype`.
+    """Yield blocks of `BLOCK_ROWS` rows in order, in `working_dtype`.
 
-    All blocks share one buffer, which the next block overwrites: that is
-    faster than multiplying parts of `states` in place.
+    Each block comes with the slice of its rows. All blocks share one buffer,
+    which the next block overwrites: that is faster than multiplying slices of
+    `states` directly.
     """
     buffer = torch.empty(
         BLOCK_ROWS,
@@ -103,10 +108,10 @@ def row_blocks(states: Tensor) -> Iterator[tuple[slice, Tensor]]:
 
 
 def losses_per_character(table: LossTable, states: Tensor) -> Tensor:
-    """Losses divided by N_c, nats per character, `(M, T)`.
+    """Return losses divided by the number of characters N_c, `(M, T)`.
 
-    They are float64, on the device of the states; 0 where a token is not
-    scored by all models.
+    They are in nats per character, float64, and on the device of `states`.
+    Tokens that some model did not score have 0.
     """
     losses = np.where(table.scored, table.losses, 0.0)
     losses /= table.n_chars.sum()
@@ -114,5 +119,9 @@ def losses_per_character(table: LossTable, states: Tensor) -> Tensor:
 
 
 def weighted_losses(losses: Tensor, weights: Tensor) -> NDArray[np.float64]:
-    """Eq. 1 from `losses_per_character` and weights `(T, B)`, `(M, B)`."""
+    """Return the capability scores of Eq. 1, `(M, B)`.
+
+    `losses`, `(M, T)`, are from `losses_per_character`; `weights` are
+    `(T, B)`.
+    """
     return (losses @ weights.double()).cpu().numpy()

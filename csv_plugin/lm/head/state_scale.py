@@ -1,4 +1,4 @@
-"""Standardised hidden states of a scoring LM, computed in blocks."""
+"""Standardise the hidden states of a scoring LM, block by block."""
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,16 +10,19 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class StateScale:
-    """Mean and spread of hidden states over the tokens of the texts, `(H,)`.
+    """Mean and spread of each dimension of hidden states, both `(H,)`.
 
-    The spread is the standard deviation, 1 where it is 0.
+    The spread is the standard deviation; where it is 0, it is replaced by 1.
     """
     mean: NDArray[np.float64]
     spread: NDArray[np.float64]
 
     @classmethod
     def of(cls, states: Tensor, counted: NDArray[np.bool_]) -> 'StateScale':
-        """Scale of states `(T, H)` at the counted tokens, bool, `(T,)`."""
+        """Return the scale of states, `(T, H)`, over the counted tokens.
+
+        `counted`, `(T,)`, is a mask of these tokens.
+        """
         tokens = np.flatnonzero(counted)
         n_tokens = len(tokens)
         total = np.zeros(states.shape[1])
@@ -29,7 +32,7 @@ class StateScale:
             squares += (block**2).sum(axis=0)
         mean = total / n_tokens
         variance = squares / n_tokens - mean**2
-        # Less is what rounding leaves of a constant.
+        # A lower variance is only the rounding error of a constant.
         least = 1e-12 * mean**2
         variance = np.where(variance > least, variance, 1)
         return cls(mean, np.sqrt(variance))
@@ -42,8 +45,8 @@ class StateScale:
 
 
 def _blocks(states: Tensor, tokens: NDArray) -> Iterator[NDArray[np.float64]]:
-    """The states at some tokens, `(n, H)` at a time."""
-    # Tokens of a block: 64 MB of float64 at H = 2048.
+    """Yield the states at some tokens in blocks, each `(n, H)`."""
+    # A block of 4096 tokens takes 64 MB in float64 if H is 2048.
     n_tokens = 4096
     for first in range(0, len(tokens), n_tokens):
         block = states[torch.from_numpy(tokens[first:first + n_tokens])]

@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.scaling_law import Curve
 
-#: Kinds of models: fitted to, choosing the step, and only watched.
+#: Kinds of models: the heads are fitted to training models, validation models
+#: choose the step, and the errors of test models are only recorded.
 TRAINING, VALIDATION, TEST = SPLITS = 'training', 'validation', 'test'
 
 
@@ -14,19 +15,20 @@ TRAINING, VALIDATION, TEST = SPLITS = 'training', 'validation', 'test'
 class TrainingSteps:
     """Capability scores and curves of B benchmarks at each of S steps.
 
-    Step 0 has uniform weights. A benchmark that has stopped has NaN from there
-    on.
+    Step 0 has uniform weights. After the training of a benchmark has stopped,
+    its values are NaN.
 
     Args:
-        benchmarks (tuple[str, ...]): Those that have a head.
-        models (tuple[str, ...]): All M models.
+        benchmarks (tuple[str, ...]): Names of the B benchmarks with a head.
+        models (tuple[str, ...]): Names of all M models.
         splits (NDArray): One of `SPLITS` for each model, `(M,)`.
-        accuracies (NDArray): Observed, fractions, NaN where not run,
-            `(M, B)`.
-        scores (NDArray): Eq. 1, nats per character, `(S, M, B)`.
-        curve (Curve): Eq. 2 as fitted to the training models, `(S, B)`.
-        best_step (NDArray): The step that the validation models chose,
-            `(B,)`.
+        accuracies (NDArray): Observed accuracies as fractions, `(M, B)`; NaN
+            where a model was not run.
+        scores (NDArray): Capability scores (Eq. 1) in nats per character,
+            `(S, M, B)`.
+        curve (Curve): Curves (Eq. 2) fitted to the training models, `(S, B)`.
+        best_step (NDArray): The step that the validation models chose for each
+            benchmark, `(B,)`.
     """
     benchmarks: tuple[str, ...]
     models: tuple[str, ...]
@@ -37,14 +39,14 @@ class TrainingSteps:
     best_step: NDArray[np.int64]
 
     def predicted(self) -> NDArray[np.float64]:
-        """Return predicted accuracies, fractions, `(S, M, B)`."""
+        """Return predicted accuracies as fractions, `(S, M, B)`."""
         by_benchmark = self.curve.accuracies(self.scores.swapaxes(1, 2))
         return by_benchmark.swapaxes(1, 2)
 
     def mse(self, split: str) -> NDArray[np.float64]:
         """Return the mean squared error on the models of a split, `(S, B)`.
 
-        It is NaN where none of them has an accuracy.
+        It is NaN where none of these models has an accuracy.
         """
         of_split = self.splits == split
         differences = self.predicted() - self.accuracies

@@ -1,1 +1,1 @@
-"""Bytes of a text that each token of any tokenizer covers."""
+"""Find the bytes of a text that each token of any tokenizer covers."""

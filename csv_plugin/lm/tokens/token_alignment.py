@@ -1,6 +1,7 @@
-"""Byte spans of tokens from offsets, or from an alignment with the text.
+"""Find byte spans of tokens for tokenizers that change the text.
 
-For tokenizers that change the text: letter case, Unicode forms or spaces.
+Such tokenizers change letter case, Unicode forms or spaces. The spans come
+from their character offsets, or from an alignment of tokens and text.
 """
 import functools
 import unicodedata
@@ -17,16 +18,17 @@ from csv_plugin.lm.tokens.token_bytes import (readings, readings_of_all,
 
 def from_offsets(tokens: Sequence[str], is_unknown: NDArray[np.bool_],
                  offsets: ArrayLike, text: str) -> TokenSpans | None:
-    """Spans from the tokenizer's character offsets, repaired.
+    """Return spans from the tokenizer's character offsets, after repairs.
 
-    Tokens that share characters divide their bytes evenly. Characters that no
-    token covers go to the next token, or to the last token if they end the
-    text; combining marks stay with the character before them. A space that the
-    tokenizer added before a word has no bytes.
+    If several tokens claim the same characters, the bytes are divided evenly
+    among them. Characters that no token covers go to the next token, or to the
+    last token if they end the text; combining marks stay with the character
+    before them. A space that the tokenizer added before a word gets no bytes.
 
-    `is_unknown`, `(n,)`, marks tokens outside the vocabulary. Offsets, `(n,
-    2)`, are the first character of each token and that after its last. None if
-    they are out of order, contradict letters or leave out a visible character.
+    `is_unknown`, `(n,)`, is a mask of the tokens outside the vocabulary.
+    `offsets`, `(n, 2)`, are the index of each token's first character, and the
+    index after its last one. None if offsets are out of order, contradict the
+    letters of tokens or leave out a visible character.
     """
     ranges = np.array(offsets, np.int64).reshape(len(tokens), 2)
     starts = ranges[:, 0]
@@ -44,12 +46,12 @@ def from_offsets(tokens: Sequence[str], is_unknown: NDArray[np.bool_],
 
 def from_surfaces(tokens: Sequence[str], added: Set[str],
                   text: str) -> TokenSpans | None:
-    """Spans of tokens that spell the text except for case, forms and spaces.
+    """Return spans of tokens that spell a text after normalisation.
 
-    Text and tokens are compared in compatibility form (NFKD), casefolded; if
-    they differ, without spaces and invisible characters; and if they still
-    differ, without combining marks. `added` are tokens added to the
-    vocabulary. None if the tokens, joined, do not spell the text.
+    Text and tokens are first compared casefolded, in compatibility form
+    (NFKD). If they differ, spaces and invisible characters are removed, and if
+    they still differ, also combining marks. `added` are tokens that were added
+    to the vocabulary. None if the joined tokens still differ from the text.
     """
     for ignored in ('', 'CZ', 'CZM'):
         chars = [_fold_char(char, ignored) for char in text]
@@ -59,7 +61,7 @@ def from_surfaces(tokens: Sequence[str], added: Set[str],
             pieces = without_prefix_spaces(pieces, places, whole)
             if ''.join(pieces) == whole:
                 starts, ends = _place(pieces, chars)
-                # All tokens of a word cover the characters of the word.
+                # Here, tokens of one word share a character: each covers it.
                 starts = np.repeat(starts, counts)
                 ends = np.repeat(ends, counts)
                 return _tile(starts, ends, text)
@@ -68,7 +70,7 @@ def from_surfaces(tokens: Sequence[str], added: Set[str],
 
 def _in_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
               length: int) -> bool:
-    """Return whether ranges of characters rise, inside a text."""
+    """Return whether starts and ends of ranges rise and stay in the text."""
     if not len(starts) or np.any(starts > ends):
         return False
     starts_rise = np.all(np.diff(starts, prepend=0) >= 0)
@@ -78,19 +80,20 @@ def _in_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
 
 def _overlaps(starts: NDArray[np.int64],
               ends: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return whether a token overlaps a neighbouring token. Shape `(n,)`."""
+    """Return whether each token overlaps a neighbouring token, `(n,)`."""
     overlap = starts[1:] < ends[:-1]
     return np.append(overlap, False) | np.append(False, overlap)
 
 
 def _empty_added_spaces(tokens: Sequence[str], starts: NDArray[np.int64],
                         ends: NDArray[np.int64], text: str) -> None:
-    """Empty, in place, the spans of spaces that the tokenizer added.
+    """Make the spans of spaces that the tokenizer added empty, in place.
 
-    Such a space claims characters of a neighbouring word. From the front, its
-    span becomes empty at its start, where the token before ends there or
-    earlier; from the back, at its end, where the next token begins there or
-    later. So spans of several added spaces in a row become empty, too.
+    The span of such a space claims characters of a neighbouring word. In a
+    first pass, it becomes empty at its start if the token before does not
+    overlap it. In a second pass from the back, it becomes empty at its end if
+    the next token does not overlap it. The passes also handle several added
+    spaces in a row.
     """
     added = []
     for i in np.flatnonzero(_overlaps(starts, ends)):
@@ -107,11 +110,13 @@ def _empty_added_spaces(tokens: Sequence[str], starts: NDArray[np.int64],
 
 def _tile(starts: NDArray[np.int64], ends: NDArray[np.int64],
           text: str) -> TokenSpans | None:
-    """Byte spans from character ranges: overlaps divided, gaps closed.
+    """Return byte spans that tile the text, from ranges of characters.
 
-    None if a gap holds a visible character, or spans contradict each other.
+    Overlaps are divided and gaps are closed. None if a gap contains a visible
+    character, or if the spans contradict each other.
     """
-    # A character that as many tokens begin before as end before is in none.
+    # A character is in a gap if all tokens that began at or before it have
+    # also ended.
     chars = np.arange(len(text))
     n_begun = starts.searchsorted(chars, 'right')
     n_ended = ends.searchsorted(chars, 'right')
@@ -121,7 +126,7 @@ def _tile(starts: NDArray[np.int64], ends: NDArray[np.int64],
             gap_marks.append(i)
         elif not _is_blank(text[i]):
             return None
-    # A token before a gap also takes the marks at the start of the gap.
+    # Combining marks at the start of a gap go to the token before the gap.
     stops = np.delete(np.append(chars, len(text)), gap_marks)
     ends = stops[np.searchsorted(stops, ends)]
     bounds = char_bounds(text)
@@ -134,16 +139,17 @@ def _tile(starts: NDArray[np.int64], ends: NDArray[np.int64],
 
 def _cuts(starts: NDArray[np.int64],
           ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The byte at which each token ends and the next starts, `(n - 1,)`.
+    """Return the byte at which each token ends and the next one starts.
 
-    A series of tokens with the same overlap divides it evenly. `starts` are
-    of the next tokens, `ends` of the tokens.
+    For n tokens, `starts`, `(n - 1,)`, are the first bytes of tokens 2 to n,
+    and `ends`, `(n - 1,)`, are the bytes after tokens 1 to n - 1. Consecutive
+    tokens with the same overlap divide it evenly. Shape `(n - 1,)`.
     """
     n_cuts = len(starts)
     as_before = (np.diff(starts) == 0) & (np.diff(ends) == 0)
     begins_series = np.append(True, ~as_before)[:n_cuts]
     first = np.flatnonzero(begins_series)
-    # Of the series of each cut: number of cuts, and rank of this one from 1.
+    # For each cut: number of cuts in its series, and its rank there, from 1.
     lengths = np.diff(np.append(first, n_cuts))
     count = np.repeat(lengths, lengths)
     rank = 1 + np.arange(n_cuts) - np.repeat(first, lengths)
@@ -154,16 +160,19 @@ def _cuts(starts: NDArray[np.int64],
 
 def _place(pieces: Sequence[str],
            chars: Sequence[str]) -> tuple[NDArray[np.int64], ...]:
-    """First characters that folded pieces cover, and those after the last.
+    """Return where folded pieces start and end, as character indices.
 
-    `chars` are the characters of the text, folded. An empty piece covers the
-    characters between its neighbours.
+    The two arrays contain, for each piece, the index of its first character in
+    the text and the index after its last one. `chars` are the characters of
+    the text, each folded. An empty piece covers the characters between its
+    neighbours.
     """
     n_chars = len(chars)
-    # The character that each folded character comes from.
+    # Index of the character of the text that each folded character comes from.
     origin = np.repeat(np.arange(n_chars), list(map(len, chars)))
-    # A piece lies between two bounds of folded characters. It starts with the
-    # character behind the first bound, and ends with that before the second.
+    # `bounds` are the indices of folded characters at which pieces begin and
+    # end. A piece starts with the character behind its first bound, and ends
+    # with the character before its second bound.
     start_behind = np.append(origin, n_chars)
     end_before = np.append(0, origin + 1)
     bounds = np.array([0, *accumulate(map(len, pieces))])
@@ -174,7 +183,7 @@ def _place(pieces: Sequence[str],
 
 @functools.lru_cache(maxsize=1 << 16)
 def _fold_char(char: str, ignored: str) -> str:
-    """A character in compatibility form (NFKD), casefolded.
+    """Return a character in compatibility form (NFKD), casefolded.
 
     Every kind of space becomes ' '. Characters whose Unicode category starts
     with one of the letters `ignored` are left out.
@@ -202,7 +211,10 @@ def _is_blank(char: str) -> bool:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _continues_character(char: str) -> bool:
-    """Return whether it is a mark, or a vowel or final of Hangul."""
+    """Return whether a character belongs to the character before it.
+
+    Combining marks do, and the vowels and final consonants of Hangul.
+    """
     first = unicodedata.normalize('NFKD', char)[0]
     return _category(first) == 'M' or '\u1160' <= first <= '\u11ff'
 
@@ -216,7 +228,7 @@ def _is_space(token: str) -> bool:
 
 @functools.lru_cache(maxsize=1 << 18)
 def _same_letters(token: str, piece: str) -> bool:
-    """Return whether a token has the letters and digits of a piece."""
+    """Return whether a token has the same letters and digits as a piece."""
     letters = _fold(piece, 'CZMPS')
     for reading in readings(token):
         if _fold(reading, 'CZMPS') == letters:

@@ -1,4 +1,4 @@
-"""The text of tokens, read from their strings in the vocabulary."""
+"""Read the text of tokens from their strings in the vocabulary."""
 import codecs
 import functools
 import itertools
@@ -10,24 +10,26 @@ from csv_plugin.core.spans import TokenSpans
 
 _Str = TypeVar('_Str', str, bytes)
 
-# Signs of a token that continues a word (WordPiece) or ends one (BPE).
+# Signs in the strings of tokens: '##' continues a word (WordPiece), '</w>'
+# ends a word and '@@' says that the word goes on (BPE).
 _WORD_SIGNS = re.compile('^##|</w>$|@@$')
 
 
 def from_bytes(tokens: Sequence[str], added: Set[str],
                text: str) -> TokenSpans | None:
-    """Spans of tokens that spell the text exactly; None if no reading does.
+    """Return spans of tokens that spell the text exactly, else None.
 
-    Tokens are read as byte-level BPE (GPT-2's table) and as SentencePiece
-    pieces with byte fallback. Tokens `added` to the vocabulary stand in the
-    text as they are. A space that the tokenizer added before the text, or
-    after an added token, is left out of its token, which may then be empty.
+    Tokens are read as byte-level BPE (GPT-2's table) or as SentencePiece
+    pieces with byte fallback. Tokens that were `added` to the vocabulary are
+    read literally. If the tokenizer added a space before the text, or after
+    an added token, the space is removed from its token, which may then be
+    empty.
     """
     data = text.encode()
     literal = added & set(tokens)
     for spelling in _SPELLINGS:
         # Vocabularies also list ordinary pieces, such as runs of spaces, as
-        # added tokens.
+        # added tokens. Therefore reading none of them literally is tried, too.
         verbatims = [literal, set()] if literal else [literal]
         for verbatim in verbatims:
             pieces = _spell(tokens, verbatim, spelling)
@@ -41,7 +43,7 @@ def from_bytes(tokens: Sequence[str], added: Set[str],
 
 
 def string_of(entry: str | bytes) -> str:
-    """A vocabulary entry; bytes are written as GPT-2's vocabulary does."""
+    """Return a vocabulary entry as a string; bytes by GPT-2's table."""
     if isinstance(entry, str):
         return entry
     return ''.join(map(_CHARS.__getitem__, entry))
@@ -50,11 +52,11 @@ def string_of(entry: str | bytes) -> str:
 def readings_of_all(
         tokens: Sequence[str],
         added: Set[str]) -> Iterator[tuple[list[str], list[int], list[int]]]:
-    """Tokens as words of text, in every spelling that reads all of them.
+    """Yield the texts of tokens, once for each spelling that reads them all.
 
-    Yields the words, where tokens with parts of one character make one word;
-    the indices of the words that are `added` tokens; and the number of tokens
-    of each word.
+    Tokens that contain parts of the same character are joined to one word; any
+    other token is a word by itself. Yielded are the words, the indices of the
+    words that are `added` tokens, and the number of tokens of each word.
     """
     literal = added & set(tokens)
     for spelling in (*_SPELLINGS, _without_word_sign):
@@ -76,9 +78,10 @@ def without_prefix_spaces(pieces: list[_Str], places_of_added: Sequence[int],
                           whole: _Str) -> list[_Str]:
     """Remove the spaces that a tokenizer added and the text does not have.
 
-    It may add one at the start of the text and after each added token, whose
-    indices are `places_of_added`. The pieces and the `whole` text that they
-    should spell are bytes or characters.
+    It may add one at the start of the text and after each added token.
+    `places_of_added` are the indices of the added tokens among the pieces. The
+    pieces and the `whole` text that they should spell are all bytes or all
+    strings.
     """
     pieces = list(pieces)
     position = 0
@@ -90,7 +93,7 @@ def without_prefix_spaces(pieces: list[_Str], places_of_added: Sequence[int],
         stretch = whole[:0].join(pieces[first:last])
         has_space = stretch[:1] in (' ', b' ')
         if has_space and not whole.startswith(stretch, position):
-            # The first pieces of the stretch may be empty.
+            # The space is in the first piece that is not empty.
             while not pieces[first]:
                 first += 1
             pieces[first] = pieces[first][1:]
@@ -101,7 +104,10 @@ def without_prefix_spaces(pieces: list[_Str], places_of_added: Sequence[int],
 
 @functools.lru_cache(maxsize=1 << 18)
 def readings(token: str) -> tuple[str, ...]:
-    """The texts that a token may stand for, parts of characters left out."""
+    """Return the texts that a token may stand for, in different spellings.
+
+    Spellings in which it is not whole characters are left out.
+    """
     words = []
     for spelling in (_without_word_sign, _byte_level, _sentencepiece):
         data = spelling(token)
@@ -112,9 +118,9 @@ def readings(token: str) -> tuple[str, ...]:
 
 
 def _printed_bytes() -> Iterator[str]:
-    """The character for each byte in GPT-2's table.
+    """Yield the character for each byte in GPT-2's table.
 
-    Bytes that are not printable in Latin-1 get those from U+0100 on.
+    Bytes that are not printable in Latin-1 get the characters from U+0100 on.
     """
     unprinted = itertools.count(256)
     for byte in range(256):
@@ -148,7 +154,10 @@ _SPELLINGS = _byte_level, _sentencepiece
 
 def _spell(tokens: Sequence[str], verbatim: Set[str],
            spelling: Callable[[str], bytes | None]) -> list[bytes] | None:
-    """The bytes of each token; None if the spelling cannot read one."""
+    """Return the bytes of each token; None if one cannot be read.
+
+    Tokens in `verbatim` are read literally, the others by `spelling`.
+    """
     table = {}
     for token in set(tokens):
         piece = token.encode() if token in verbatim else spelling(token)
@@ -159,9 +168,10 @@ def _spell(tokens: Sequence[str], verbatim: Set[str],
 
 
 def _whole_characters(pieces: Sequence[bytes]) -> list[tuple[str, int]]:
-    """Texts of whole characters, with their numbers of pieces.
+    """Return pairs of a text of whole characters and its number of pieces.
 
-    Empty if the pieces, joined, are not UTF-8.
+    Pieces with parts of the same character are joined. Empty if the joined
+    pieces are not UTF-8.
     """
     decoder = codecs.getincrementaldecoder('utf-8')()
     words = []

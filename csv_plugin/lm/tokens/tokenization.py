@@ -1,8 +1,9 @@
-"""Byte spans of the tokens of any Hugging Face tokenizer.
+"""Find the byte spans of the tokens of any Hugging Face tokenizer.
 
-transformers 5 makes some tokenizers anew, from parts of their
-`tokenizer.json` and the class that the folder names. If that is not the right
-class, other ids come out without an error: they are compared with the file's.
+transformers 5 builds some tokenizers anew, from parts of their
+`tokenizer.json` and the class that the folder names. If the class is wrong,
+the tokenizer returns wrong ids without an error. Ids are therefore compared
+with the ids that `tokenizer.json` itself gives.
 """
 import os
 from collections.abc import Mapping, Sequence
@@ -23,9 +24,10 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.tokens.token_alignment import from_offsets, from_surfaces
 from csv_plugin.lm.tokens.token_bytes import from_bytes, string_of
 
-# Texts in one call of a tokenizer: enough for its threads, little memory.
+# Number of texts in one call of a tokenizer: enough to keep its threads busy,
+# and few enough to take little memory.
 _BATCH = 256
-# Options by which transformers changes the tokenizer of the file.
+# Options with which transformers changes the tokenizer in `tokenizer.json`.
 _OPTIONS = ('do_lower_case', 'strip_accents', 'tokenize_chinese_chars',
             'fix_mistral_regex', 'from_slow')
 
@@ -34,8 +36,8 @@ _OPTIONS = ('do_lower_case', 'strip_accents', 'tokenize_chinese_chars',
 class TokenizedText:
     """The tokens of one text, without special tokens.
 
-    `ids`, `(n,)` int64, are entries of the vocabulary, `spans` the bytes of
-    each token, which tile the text. `unknown` is the number of tokens for text
+    `ids`, `(n,)`, are token ids. `spans` are the bytes of each token; they
+    tile the text. `unknown` is the number of tokens that stand for text
     outside the vocabulary.
     """
     ids: NDArray[np.int64]
@@ -45,15 +47,16 @@ class TokenizedText:
 
 def tokenize_all(tokenizer: PreTrainedTokenizerBase,
                  texts: Sequence[Text]) -> list[TokenizedText]:
-    """The tokens of texts and the bytes that each token covers.
+    """Return the tokens of texts and the bytes that each token covers.
 
-    Spans come from the bytes of the tokens if these spell the text, else from
-    the tokenizer's offsets, repaired, else from an alignment of the token
-    strings with the text; see `token_bytes` and `token_alignment`.
+    Spans come from the bytes of the tokens if these spell the text. Otherwise
+    they come from the tokenizer's offsets after repairs, and if that fails,
+    from an alignment of the token strings with the text; see `token_bytes` and
+    `token_alignment`.
 
     Special tokens in a text are read as the tokenizer reads them; none is
-    added. Truncation and padding that are on in its fast backend end up off,
-    as after any call of it.
+    added. As after any call of a fast tokenizer, its truncation and padding
+    are switched off.
     """
     file = _file_of(tokenizer)
     tokenized = []
@@ -65,7 +68,7 @@ def tokenize_all(tokenizer: PreTrainedTokenizerBase,
 
 def target_tokens(tokenizer: PreTrainedTokenizerBase,
                   texts: TextSet) -> TargetTokens:
-    """A validation set in the tokens of a scoring LM."""
+    """Return the tokens of a scoring LM on a validation set."""
     tokenized = tokenize_all(tokenizer, texts.texts)
     return TargetTokens.of(texts, [tokens.spans for tokens in tokenized])
 
@@ -74,8 +77,8 @@ def check_unknown_share(tokenized: Sequence[TokenizedText],
                         tokenizer: PreTrainedTokenizerBase) -> None:
     """Refuse a tokenizer whose vocabulary does not cover the texts.
 
-    Some tokenizers load without an error although files are missing, and
-    then read everything as unknown.
+    Some tokenizers load without an error although files are missing, and then
+    return the unknown token for everything.
     """
     unknown = 0
     total = 0
@@ -87,7 +90,7 @@ def check_unknown_share(tokenized: Sequence[TokenizedText],
     if unknown > most_unknown * total:
         raise InputError(
             _named(tokenizer), f'at most {most_unknown:.0%} unknown tokens',
-            f'{unknown} of {total}',
+            f'{unknown} of {total} tokens',
             'Check the files and the class of the tokenizer.')
 
 
@@ -124,8 +127,8 @@ def _tokenize_batch(tokenizer: PreTrainedTokenizerBase, file: Tokenizer | None,
 
 def _aligned(tokenizer: PreTrainedTokenizerBase, text: Text,
              ids: NDArray[np.int64], tokens: list[str]) -> TokenSpans:
-    """Spans from an alignment of the token strings with the text."""
-    # With the text itself in place of unknown tokens, if that is possible.
+    """Return spans from an alignment of the token strings with the text."""
+    # If possible, unknown tokens are replaced by the text they stand for.
     surfaces = tokenizer.tokenize(text.text)
     if not all(isinstance(surface, str) for surface in surfaces):
         surfaces = tokens
@@ -137,17 +140,18 @@ def _aligned(tokenizer: PreTrainedTokenizerBase, text: Text,
         raise InputError(
             f'text {text.text_id!r}, {_named(tokenizer)}',
             'tokens that account for every byte of the text',
-            f'{len(tokens)} tokens that do not, {tokens[:8]} first',
+            f'{len(tokens)} tokens that do not; the first are {tokens[:8]}',
             'Load the fast tokenizer of this model, or leave the text out.')
     return spans
 
 
 def _token_strings(tokenizer: PreTrainedTokenizerBase,
                    all_ids: Sequence[NDArray[np.int64]]) -> list[list[str]]:
-    """The tokens of each text as the vocabulary writes them."""
+    """Return the tokens of each text as the vocabulary writes them."""
     used = np.unique(np.concatenate(all_ids)).tolist()
     entries = dict(zip(used, tokenizer.convert_ids_to_tokens(used)))
-    # Some tokenizers in python decode bytes, and what is not UTF-8 is lost.
+    # Some tokenizers in python decode the bytes of entries, which loses bytes
+    # that are not UTF-8. The bytes themselves are in `decoder`.
     kept = getattr(tokenizer, 'decoder', None)
     if isinstance(kept, Mapping):
         special = tokenizer.added_tokens_decoder
@@ -161,16 +165,17 @@ def _token_strings(tokenizer: PreTrainedTokenizerBase,
 
 
 def _named(tokenizer: PreTrainedTokenizerBase) -> str:
-    """A tokenizer in errors."""
+    """Return how errors name a tokenizer: by its class and its path."""
     return f'{type(tokenizer).__name__} {tokenizer.name_or_path!r}'
 
 
 def _file_of(tokenizer: PreTrainedTokenizerBase) -> Tokenizer | None:
-    """The tokenizer in the `tokenizer.json` of its folder or on the hub.
+    """Return the tokenizer in the `tokenizer.json` of a tokenizer's folder.
 
-    None if there is no such file, or several from the hub, if the tokenizer
-    is one in python, which may differ from the file in spaces and rare
-    characters, or if options of transformers changed it.
+    For a name on the hub, the file is looked up in the cache. None if there is
+    no such file, if the cache has several different ones, or if options of
+    transformers changed the tokenizer. None also for tokenizers in python,
+    which may differ from the file in spaces and rare characters.
     """
     name = tokenizer.name_or_path
     if not tokenizer.is_fast or not name:
@@ -182,7 +187,7 @@ def _file_of(tokenizer: PreTrainedTokenizerBase) -> Tokenizer | None:
         cached = Path(HF_HUB_CACHE, f'models--{name.replace("/", "--")}')
         found = cached.glob('snapshots/*/tokenizer.json')
         paths = set(map(Path.resolve, found))
-    # Revisions on the hub may have different files.
+    # The revisions of a model on the hub may have different files.
     if len(paths) != 1:
         return None
     path = paths.pop()
@@ -191,7 +196,8 @@ def _file_of(tokenizer: PreTrainedTokenizerBase) -> Tokenizer | None:
     return _read(path, path.stat().st_mtime_ns)
 
 
-# Sets are scored in chunks, and reading takes as long as scoring a text.
+# Cached, because texts are scored in many chunks, and reading the file takes
+# as long as scoring a text.
 @lru_cache(maxsize=1)
 def _read(path: Path, changed: int) -> Tokenizer:
     file = Tokenizer.from_file(str(path))
@@ -203,11 +209,12 @@ def _read(path: Path, changed: int) -> Tokenizer:
 def _check_against_file(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
                         texts: Sequence[Text],
                         all_ids: Sequence[list[int]]) -> None:
-    """Refuse ids that are not those of the tokenizer's own file.
+    """Refuse ids that differ from those that `tokenizer.json` gives.
 
-    Options of transformers may change whether there is a space before the
-    text, and the tokens around special and added ones. The file is from
-    `_file_of`, the ids of the texts are without special tokens.
+    Options of transformers may change whether a space is put before the text,
+    and the tokens around special and added tokens; such differences are
+    allowed. `file` is from `_file_of`; `all_ids` are the ids of each text
+    without special tokens.
     """
     encodings = file.encode_batch([text.text for text in texts],
                                   add_special_tokens=False)
@@ -220,8 +227,8 @@ def _check_against_file(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
             f'the tokens of its tokenizer.json, {right.tokens[first:][:5]} '
             f'from number {first} on',
             f'{tokenizer.convert_ids_to_tokens(ids[first:first + 5])}',
-            'Load it by transformers.PreTrainedTokenizerFast.from_pretrained, '
-            'or name that class in its tokenizer_config.json.')
+            'Load it with transformers.PreTrainedTokenizerFast.from_pretrained'
+            ', or name that class in its tokenizer_config.json.')
 
 
 def _may_differ(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
@@ -234,7 +241,7 @@ def _may_differ(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
         is_same = pair in own and pair in written
         if token.content in text and (token.special or not is_same):
             return True
-    # Equal if either puts a space before the text.
+    # The ids agree if only one of the two puts a space before the text.
     variants = [text, f' {text}']
     ids = _encode(tokenizer, variants)['input_ids']
     for encoding in file.encode_batch(variants, add_special_tokens=False):

@@ -72,17 +72,17 @@ WRONG = {
     Missing:
     'answers, found',
     CutAndTold:
-    'log-probabilities of the ids .* of the ids',
+    'log-probabilities of the ids .* for the ids',
     Tokenized:
-    'log-probabilities of the ids .* of the ids',
+    'log-probabilities of the ids .* for the ids',
     WithItsOwnStart:
-    'log-probabilities of the ids .* of the ids',
+    'log-probabilities of the ids .* for the ids',
     changed('OneLate', lambda x: np.append(-1.0, x[:-1])):
     'add up to 1 at most',
     changed('OneEarly', lambda x: np.append(x[1:], -1.0)):
     'with and without the rest',
     changed('Cut', lambda x: x[:19]):
-    'log-probabilities of the ids .* found those of shape',
+    'log-probabilities of the ids .* found an array of shape',
     changed('NotNormalized', lambda x: x / 3):
     'add up to 1 at most',
     changed('Positive', lambda x: -x):

@@ -42,7 +42,7 @@ def test_other_ids_than_those_of_the_file_are_refused(added, tmp_path):
             InputError,
             match=f"^text 'mine', .*{tmp_path}': expected the tokens of its "
             r"tokenizer.json, \['12', .* from number 1 on, found \['1', '2', "
-            r".*\. Load it by transformers"):
+            r".*\. Load it with transformers"):
         tokenize(tokenizer, '!12345', text_id='mine')
 
 
