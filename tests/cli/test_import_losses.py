@@ -155,7 +155,7 @@ def test_folders_of_one_name_need_names(tmp_path, capsys):
     (f'{TWO} {ON_TEXTS} --items', 'none of --texts'),
     (f'lighteval {LM_EVAL}/c-l-80 --items', 'no --items beside it'),
     (f'{TWO} {ON_TEXTS} --chance a=0.5', 'no accuracies'),
-    (f'lighteval {LM_EVAL}/c-l-80 {ON_TEXTS}', 'no texts, as they are on'),
+    (f'lighteval {LM_EVAL}/c-l-80 {ON_TEXTS}', 'no texts, as these losses are on'),
     (f'{ONE} c-l-80={LM_EVAL}/c-l-80 {ON_TEXTS}', 'as in NAME=PATH'),
     (f'lm-eval {LM_EVAL}/with_bos {ON_TEXTS}', 'add_bos_token'),
     (f'every-eval-ever {RECORD} {ON_TEXTS}', '--texts'),

@@ -49,17 +49,15 @@ def test_losses_that_cannot_be_read_are_told(run, capsys):
     assert str(dump) in notes
 
 
-@pytest.mark.parametrize(
-    'arguments, says',
-    [
-        ('run --predictor none', 'no such file or folder'),
-        ('run --predictor p --predictor t=tables',
-         "predictor 't': expected one that was fitted to token losses"),
-        ('run --predictor p --predictor p', "'predicted'"),
-        ('run --predictor p --texts other.jsonl --page p.html',
-         OTHER_TEXTS.fingerprint),
-        ('run --predictor p --page none/x.html', 'existing folder'),
-    ])
+@pytest.mark.parametrize('arguments, says', [
+    ('run --predictor none', 'no such file or folder'),
+    ('run --predictor p --predictor t=tables',
+     "predictor 't': expected one that was fitted to token losses"),
+    ('run --predictor p --predictor p', "'predicted'"),
+    ('run --predictor p --texts other.jsonl --page p.html',
+     OTHER_TEXTS.fingerprint),
+    ('run --predictor p --page none/x.html', 'existing folder'),
+])
 def test_bad_input_is_one_line(run, monkeypatch, capsys, arguments, says):
     save_predictor(replace(train(), targets=None, matrix=None), 'tables')
     if 'other.jsonl' in arguments:

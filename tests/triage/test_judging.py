@@ -260,7 +260,7 @@ def test_a_benchmark_that_is_called_like_the_mean():
 
 def test_losses_that_cannot_be_used(predictor):
     dumps = run_dumps(NEW, 2)
-    message = f"^losses of 'other@10': .* fingerprint {OTHER_TEXTS.fingerprint}"
+    message = f"^losses of 'other@10': .* {OTHER_TEXTS.fingerprint}"
     with pytest.raises(InputError, match=message):
         judge_runs(
             predictor, dumps
