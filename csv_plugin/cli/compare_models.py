@@ -107,8 +107,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError('--level', 'a percentage from 1 to below 100',
                          f'{args.level:g}', 'Give 95 for 95 %.')
     predictor = load_predictor(args.predictor[1]) if args.predictor else None
-    # Columns of tables to read: the columns of a predictor from tables, or by
-    # default (None) all columns.
+    # Of tables, only the columns that the predictor uses are read, if it was
+    # fitted to tables; else (None) all columns.
     units = None
     if predictor and predictor.columns.scored is None:
         units = predictor.columns.units

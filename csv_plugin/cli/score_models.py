@@ -236,10 +236,10 @@ def _score(name: str, model: str, args: argparse.Namespace,
 
 def _scored(name: str, model: str, args: argparse.Namespace, texts: TextSet,
             chunks: Path) -> TokenLossDump:
-    """Return the losses of a model.
+    """Score the texts with a model, and return the losses.
 
-    Finished chunks of texts are written to the folder `chunks`, from which an
-    interrupted call goes on.
+    Finished chunks of texts are saved in the folder `chunks`, so that an
+    interrupted call can be resumed.
     """
     from csv_plugin.lm.dumping import (answers_alone, dump_losses,
                                        score_in_chunks)

@@ -375,12 +375,13 @@ def _decisive(found: Sequence[Difference], main: Sequence[str],
               decided_by: str) -> Difference:
     """Return the difference whose verdict is the verdict of the comparison.
 
-    `decided_by` is the name of a benchmark, 'mean' or 'loss'; '' chooses one.
-    If a benchmark or the mean has differences of several kinds, the last of
-    `kinds` is taken. By default the mean decides. If there is none, it is the
-    first main benchmark, else another benchmark, else the loss. The loss also
-    decides if the chosen difference is predicted and its verdict is 'cannot
-    tell', while the loss shows which is better, in the same direction.
+    `decided_by` is the name of a benchmark, 'mean' or 'loss', which then
+    decides. With '', the first of these that exists decides: the mean, the
+    first main benchmark, another benchmark, the loss. There is one exception.
+    If the difference is predicted and its verdict is 'cannot tell', the loss
+    decides if its verdict is better or worse, in the direction of the
+    predicted difference. If there are differences of several kinds, the kind
+    that comes last in `kinds` below is taken.
     """
     kinds = [LOSS, PREDICTED, OBSERVED]
     # A combined difference is more exact than the predicted or the observed

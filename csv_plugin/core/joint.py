@@ -317,8 +317,8 @@ class Joint:
     def _square(self, halves: NDArray) -> float:
         """Return the squared half width of the interval of a sum.
 
-        `halves`, `(M, B)`, are the half widths of the summands, with the signs
-        of their weights.
+        `halves`, `(M, B)`, are the half widths of the weighted summands. Each
+        has the sign of the weight of its summand.
         """
         moved = np.flatnonzero(halves.any(axis=1))
         if len(moved) == 1:
@@ -347,7 +347,7 @@ class Joint:
                                       half.noise_up[:, benchmarks])
         middle = self.accuracies[:, benchmarks].mean(axis=1)
         # Intervals of single accuracies are cut at 0 and 1, so the mean of
-        # their limits may be closer.
+        # their limits may lie closer to the middle. Then it is the limit.
         least, most = self.intervals(level)
         low = np.maximum(middle - below, least[:, benchmarks].mean(axis=1))
         high = np.minimum(middle + above, most[:, benchmarks].mean(axis=1))

@@ -163,7 +163,7 @@ def differing(records: Sequence[Measured],
 
 def _grouped(records: Iterable[Measured],
              owner: str) -> dict[str, list[Measured]]:
-    """Return the records by the value of their attribute `owner`."""
+    """Group the records by the attribute whose name is `owner`."""
     groups: defaultdict[str, list[Measured]] = defaultdict(list)
     for record in records:
         groups[getattr(record, owner)].append(record)

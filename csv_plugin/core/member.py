@@ -103,11 +103,11 @@ class Member:
     def restored(cls, scale: Scale, standardised: Standardised,
                  observed: Observed, floor: NDArray, form: Form,
                  settings: Settings, state: dict[str, NDArray]) -> 'Member':
-        """Return the member that an earlier fit made, from its `state`.
+        """Rebuild the member of an earlier fit from the `state` that it saved.
 
         Raises:
-            InputError: The earlier fit had another number of mean losses or of
-                benchmarks.
+            InputError: The numbers of mean losses or of benchmarks differ from
+                the numbers in the earlier fit.
         """
         n_means, n_benchmarks = standardised.means.shape[1], len(floor)
         shapes = dict(

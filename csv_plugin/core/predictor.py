@@ -115,13 +115,13 @@ class BenchmarkFit:
 
     `chance` is the accuracy of random guessing, a fraction; `n_items` is 0 if
     unknown. `fit_models` are the fitted models with an accuracy on this
-    benchmark. `main` is False if means over benchmarks leave it out.
-    `at_chance` is True if the noise of items explains all accuracies above
-    chance, so that nothing can be predicted yet. `error` is the root mean
-    squared error when each fitted model is predicted from other families, a
-    fraction. `expected_error` is the median of the standard deviations that
-    were predicted for these errors. `notes` are remarks for users, each of
-    which ends in a period.
+    benchmark. `main` is True if the benchmark counts in means over benchmarks.
+    `at_chance` is True if all accuracies lie within the noise of the items
+    above chance, so that nothing can be predicted yet. `error` is the root
+    mean squared error when each fitted model is predicted by a fit without its
+    own family, a fraction. `expected_error` is the median of the standard
+    deviations that were predicted for these errors. `notes` are remarks for
+    users, each of which ends in a period.
     """
     benchmark: str
     chance: float

@@ -52,7 +52,10 @@ class Untranslatable(Exception):
 
 
 def reads(config: PretrainedConfig, key: str) -> bool:
-    """Return whether the class of a config knows a setting."""
+    """Return whether the class of a config has or accepts a setting.
+
+    This is so for all private settings.
+    """
     kind: Any = type(config)
     if key.startswith('_') or hasattr(kind, key) or key in kind.attribute_map:
         return True

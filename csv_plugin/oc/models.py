@@ -66,9 +66,9 @@ class TokenLossModel(BaseModel):
         if engine is not None:
             check_engine(f'engine of model {rest.get("path")!r}', engine)
         inner = _built({**llm, **rest})
-        # Methods of the inner model hide the methods of BaseModel. Its
-        # `get_token_loss` also hides that of this class, unless an engine
-        # computes the losses.
+        # The inner model's methods become methods of this object, and so take
+        # the place of those of BaseModel. Only `get_token_loss` of this class
+        # stays, if an engine computes the losses.
         kind = type(inner)
         for name in dir(kind):
             if name.startswith('_'):

@@ -132,7 +132,7 @@ def _returns_no_losses(model: Mapping[str, Any]) -> bool:
 
 
 def is_texts(dataset: Any) -> bool:
-    """Return whether a dataset of a config is a validation set."""
+    """Return whether an entry of `datasets` in a config is a set of texts."""
     return _inferencer(dataset) == LOSS_INFERENCERS[0]
 
 

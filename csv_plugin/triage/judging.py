@@ -67,8 +67,8 @@ def judge_runs(predictor: Predictor,
     if history:
         earlier = predictor.features(history)
         past = describe_checkpoints(earlier.models, checkpoints)
-        # `judge` checks this too, but only after the tables are joined, and
-        # tables with a model in common cannot be joined.
+        # No run may be in the history as well. `judge` checks this too, but
+        # only after the tables are joined, and joining fails on such a model.
         _check_apart(chosen, past)
         features = FeatureTable.concatenate([features, earlier])
     return judge(predictor, features, chosen, past, budget, known=known)

@@ -48,11 +48,11 @@ class Run:
         if self.budget < self.tokens[-1]:
             raise InputError(
                 f'run {self.name!r}',
-                f'a budget of {self.tokens[-1]:g} or more, as the last '
-                'checkpoint has', f'{self.budget:g}',
-                'Without a budget, a run ends where the earlier runs do. Give '
-                'its tokens (or steps) at the end by --budget, or in the '
-                'column budget of --checkpoints.')
+                f'a budget of at least {self.tokens[-1]:g}, the tokens (or '
+                'steps) of the last checkpoint', f'{self.budget:g}',
+                'Correct --budget, or the column budget of --checkpoints: the '
+                'tokens (or steps) at the end of the run. Without a budget, a '
+                'run ends where the earlier runs do.')
 
     __repr__ = short_repr
 

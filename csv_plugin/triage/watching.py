@@ -162,11 +162,10 @@ def watch(update: Callable[[], Optional[Triage]], show: Callable[[Triage],
           complain: Callable[[str], None], interval: float) -> None:
     """Look for new checkpoints every `interval` seconds, until Ctrl-C.
 
-    `update` judges the checkpoints, as `TriageJob.update` does, or returns
-    None if nothing is new, as the method `update` of
-    `extras.live.new_checkpoints.CheckpointJob` does. `show` is called with
-    every triage. If `update` fails, `complain` is called with the reason,
-    unless it is the same as the time before.
+    `update` returns a triage, or None if nothing is new (see
+    `TriageJob.update` and `extras.live.new_checkpoints.CheckpointJob.update`).
+    `show` is called with every triage. If `update` fails, `complain` is called
+    with the reason, unless the last call failed for the same reason.
     """
     complaint = ''
     with suppress(KeyboardInterrupt):

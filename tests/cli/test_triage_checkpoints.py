@@ -107,7 +107,8 @@ def test_a_size_by_dumps(world, tmp_path, capsys):
     (dict(more='--scores s.csv'), 'none of --scores, --models'),
     (dict(more='--losses l.csv'), 'none of --predictor, --dumps'),
     (dict(more='--budget 20'),
-     'a budget of 35 or more, as the last checkpoint has, found 20.'),
+     'a budget of at least 35, the tokens (or steps) of the last '
+     'checkpoint, found 20.'),
 ])
 def test_bad_input_is_one_line(world, tmp_path, capsys, changes, expected):
     call = words(world, tmp_path / 'out', **changes)

@@ -119,7 +119,7 @@ def test_an_unfinished_run_teaches_nothing():
 
 
 @pytest.mark.parametrize('changes, message', [
-    (dict(budget=100.), 'a budget of 200 or more'),
+    (dict(budget=100.), 'a budget of at least 200'),
     (dict(tokens=np.full(7, 200.)), 'one checkpoint at each number'),
 ])  # yapf: disable
 def test_runs_that_cannot_be(changes, message):

@@ -1,6 +1,7 @@
 """Measure token losses on a validation set, by default the demo's texts.
 
-To use texts of your own (JSON lines, see `csv_plugin.io.text_sets`), write:
+To use texts of your own (JSON lines, see `csv_plugin.io.text_sets`), write in
+a config, in which OpenCompass takes every name that is left for a setting:
 
     with read_base():
         from csv_plugin.configs.datasets.salience_texts import salience_texts

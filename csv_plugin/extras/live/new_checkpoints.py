@@ -49,8 +49,10 @@ class CheckpointJob:
         self.complain = complain
         self.tokenizer = tokenizer
         self.trusted = trust_remote_code
-        # The stamp of each folder at the last call of `update`, and the stamp
-        # with which it could not be read.
+        # A stamp has the names, times and sizes of the files in a folder.
+        # `_seen` has the stamps at the last call of `update`, and `_refused`
+        # the stamps with which reading failed: such a folder is tried again
+        # once its stamp has changed.
         self._seen: dict[Path, Stamp] = {}
         self._refused: dict[Path, Stamp] = {}
         self._judged = self._scored = False

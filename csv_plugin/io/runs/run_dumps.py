@@ -112,7 +112,7 @@ def read_model_dump(path: Path) -> TokenLossDump:
         raise InputError(
             path, 'a dump that can be read',
             str(error).removeprefix(f'{path}: ').rstrip('.'),
-            f'To score the texts again, remove it, {again}') from error
+            f'To score the texts again, remove this dump, {again}') from error
     if dump.info.folder not in ('', path.parent.name):
         raise InputError(
             path, f'losses of {path.parent.name!r}',

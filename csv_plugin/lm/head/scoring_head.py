@@ -74,8 +74,8 @@ class ScoringHead:
         respect to each weight.
         """
         by_z = by_weight * torch.sigmoid(preactivations)
-        # With one row per benchmark, MKL is far faster than in
-        # `block.t() @ by_z`.
+        # Transposed once, to one row per benchmark: in MKL, the product below
+        # is far faster than `block.t() @ by_z`.
         rows_of_theta = by_z.t().to(working_dtype(states))
         total = torch.zeros_like(self.theta.t())
         for rows, block in row_blocks(states):
