@@ -136,7 +136,7 @@ def test_tokens_and_budgets(predictor):
     assert x.checkpoints == ('good@20', 'good@10') and x.budget == 1e10
     assert y.budget == 2e10
     assert not any('steps' in note for note in triage.notes)
-    with pytest.raises(InputError, match="run 'y'.*budget of 5e.09"):
+    with pytest.raises(InputError, match="run 'y'.*budget of at least 5e.09"):
         judge_runs(predictor, chosen, checkpoints=checkpoints, budget=4e9)
     checkpoints['bad@35'] = Checkpoint('y', 1)
     with pytest.raises(InputError, match="run 'y', step 1"):
