@@ -144,8 +144,10 @@ def _predict_run(args: argparse.Namespace, predictors: Mapping[str, Predictor],
                                   fitted_benchmarks(predictors))
     board, columns = run_leaderboard(work_dir, predictors, files,
                                      bar('models'), known, families)
+    main_columns = columns[next(iter(predictors))]
+    _check_usable(main_columns)
     board = replace(board, notes=(*board.notes, *notes))
-    return board, columns[next(iter(predictors))], families or {}
+    return board, main_columns, families or {}
 
 
 def _predict_places(args: argparse.Namespace, predictors: Mapping[str,
@@ -283,12 +285,17 @@ def _of_dumps(predictors: Mapping[str, Predictor],
 
     columns, infos = collect_features(predictors, list(dumps), read,
                                       bar('dumps'))
+    _check_usable(columns[next(iter(predictors))])
+    return columns, mixed_engines(infos)
+
+
+def _check_usable(columns: ModelColumns) -> None:
+    """Raise an `InputError` if no model has losses for the main predictor."""
     reasons = []
-    for model, table in columns[next(iter(predictors))].items():
+    for model, table in columns.items():
         if isinstance(table, Missing):
             reasons.append(f'{model}: {table.reason.rstrip(".")}')
-    if len(reasons) == len(dumps):
+    if len(reasons) == len(columns):
         raise InputError('dumps', 'losses that the predictor can use',
                          reasons[0] if reasons else 'none',
                          'Give losses on the texts of the predictor.')
-    return columns, mixed_engines(infos)

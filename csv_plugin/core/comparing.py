@@ -301,6 +301,8 @@ def _notes_on_steps(models: Sequence[str]) -> list[str]:
     runs = {run_of(model) for model in models}
     steps = {model.rpartition('@')[2] for model in models}
     are_checkpoints = all('@' in model for model in models)
+    # What follows an @ may also be a version, which tells nothing here.
+    are_checkpoints &= all(step.isdecimal() for step in steps)
     if not are_checkpoints or len(runs) == 1 or len(steps) == 1:
         return []
     return [

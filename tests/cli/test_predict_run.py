@@ -49,6 +49,14 @@ def test_losses_that_cannot_be_read_are_told(run, capsys):
     assert str(dump) in notes
 
 
+def test_a_run_without_any_usable_losses_is_refused(run, capsys):
+    for path in (run / 'predictions').glob('*/*.safetensors'):
+        path.write_bytes(path.read_bytes()[:-9])
+    error = refusal(capsys, 'predict', 'run', '--predictor', 'p')
+    assert 'expected losses that the predictor can use' in error
+    assert 'safetensors' in error
+
+
 @pytest.mark.parametrize('arguments, says', [
     ('run --predictor none', 'no such file or folder'),
     ('run --predictor p --predictor t=tables',

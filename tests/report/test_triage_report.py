@@ -33,7 +33,7 @@ def test_tables(early):
     assert text.index(line) < text.index(other)
     assert 'rank, best: the ranks that are possible (90%)' in text
     stop, best = text.splitlines()[-1].split('. ')
-    assert stop == 'Stop bad' if 'stop' in other else stop == 'Stop none'
+    assert stop == ('Stop bad' if ' stop ' in other else 'Stop none')
     assert best.startswith('good is most likely to end best')
 
 
