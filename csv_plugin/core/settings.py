@@ -63,7 +63,8 @@ class Settings:
             that logarithm over benchmarks from `noise`, and of the logarithm
             of each benchmark from this mean.
         floors: Candidates for the floor of a benchmark, as shares of its
-            chance level.
+            chance level. The first one is taken until a benchmark's floor is
+            chosen.
         knee: Losses of single tokens of answers, in nats, are transformed to
             log(1 + loss / knee), which is nearly linear far below the knee and
             nearly logarithmic far above it.
@@ -107,7 +108,7 @@ class Settings:
     tilt: float = .1
     noise: float = -.4
     noise_width: float = 1.
-    floors: tuple[float, ...] = (.95, .8, .5, 0.)
+    floors: tuple[float, ...] = (.95, 1., .8, .5, 0.)
     knee: float = .1
     least: float = .05
     least_noise: float = .3

@@ -49,7 +49,7 @@ def changed(name: str, factor: float) -> Settings:
     >>> round(changed('bend', 2).bend, 2)
     -1.31
     >>> changed('floors', 2).floors
-    (0.975, 0.9, 0.75, 0.5)
+    (0.975, 1.0, 0.9, 0.75, 0.5)
     """
     settings = Settings()
     if name == STRAIGHT:
