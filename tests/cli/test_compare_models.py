@@ -56,18 +56,19 @@ def row_of(lines, name):
     return next(line for line in lines if line.startswith(f'{name} ')).split()
 
 
-def test_tables_end_with_a_sentence(folder, capsys):
+def test_the_verdict_comes_before_the_tables(folder, capsys):
     save_predictor(train(('easy', ), shift=99), 'chance.safetensors')
     assert call(*DUMPS, '--predictor', 'chance.safetensors') == 0
     assert '* easy: not predictable yet, so no' in capsys.readouterr().out
     assert call(*DUMPS, *ANSWERS, '--by', 'easy') == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[:2] == ['A: old.safetensors', 'B: new.safetensors']
+    shown = capsys.readouterr().out
+    lines = shown.splitlines()
     assert all(len(line) <= 100 for line in lines)
-    sentence = ' '.join(' '.join(lines).split()).rpartition('B is better '
-                                                            'than A: acc')[2]
-    assert sentence.startswith('uracy on easy +16.60 points (')
-    assert 'By loss: B is better than A: mean loss -' in sentence
+    names, verdict, *_ = shown.split('\n\n')
+    assert names == 'A: old.safetensors\nB: new.safetensors'
+    verdict = ' '.join(verdict.split())
+    assert verdict.startswith('B is better than A: accuracy on easy +16.60 ')
+    assert '. By loss: B is better than A: mean loss -' in verdict
     row = row_of(lines[lines.index('Items'):], 'easy')
     assert row[1:6] == ['1000', '50.0', '%', '66.6', '%']
 

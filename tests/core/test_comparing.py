@@ -178,10 +178,10 @@ def test_accuracies_of_several_runs():
     assert x.errors['runs'] == pytest.approx(.01 * np.sqrt(2 / 3))
     assert found.decisive is mean and found.verdict == 'better'
     assert z.verdict == 'cannot tell' and found.about == 'recipes'
-    # Printed, the tables have headings, and the verdict comes last.
-    printed = str(found)
-    assert 'Observed accuracy, points' in printed and '+10.00' in printed
-    assert printed.splitlines()[-1] == repr(found)
+    # Printed, the verdict comes first, and the tables have headings.
+    _, verdict, heading, *tables = str(found).split('\n\n')
+    assert verdict == repr(found) and heading == 'Observed accuracy, points'
+    assert '+10.00' in tables[0]
     # Single runs have the noise of items, where their number is known.
     one = compare(
         accuracies=[table.select([table.models[0]]) for table in SCORES])
