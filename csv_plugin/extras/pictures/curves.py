@@ -1,5 +1,6 @@
 """Draws curves of pretraining runs, one panel per benchmark."""
 from collections.abc import Mapping
+from typing import Optional
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -20,8 +21,8 @@ def trajectory_picture(triage: Triage) -> Figure:
 
     The horizontal axis has training tokens or steps (`triage.measure`). It is
     logarithmic if they span more than a factor of 10. Lines are predictions,
-    and bands their intervals. Forecasts are points with error bars. The
-    forecasts of several runs are drawn side by side around their budget.
+    and bands their intervals; a run with a single checkpoint is a filled
+    point. Forecasts are empty points with error bars. The forecasts of several runs are drawn side by side around their budget.
     """
     figure, (row, ) = panels(len(triage.benchmarks))
     names = [run.name for run in triage.runs]
@@ -83,41 +84,61 @@ def short_count(number: float) -> str:
 
 def _draw_predictions(axes: Axes, triage: Triage, run: Run, b: int,
                       own: Look) -> None:
+    """Draw a line with a band; for a single checkpoint, a point with a bar."""
     table = triage.predictions.select(run.checkpoints)
-    low = 100 * table.low[:, b, 0]
-    high = 100 * table.high[:, b, 0]
+    values = table.values[:, b, 0]
+    low, high = table.low[:, b, 0], table.high[:, b, 0]
+    if len(values) == 1:
+        _draw_point(axes, run.tokens[0], values[0], low[0], high[0], own)
+        return
     axes.fill_between(
-        run.tokens, low, high, color=own.colour, alpha=0.15, lw=0, zorder=1)
-    axes.plot(
         run.tokens,
-        100 * table.values[:, b, 0],
+        100 * low,
+        100 * high,
         color=own.colour,
-        ls=own.line,
-        zorder=2)
+        alpha=0.15,
+        lw=0,
+        zorder=1)
+    axes.plot(
+        run.tokens, 100 * values, color=own.colour, ls=own.line, zorder=2)
 
 
 def _draw_forecast(axes: Axes, triage: Triage, end: End, b: int, own: Look,
                    shift: float) -> None:
     found = triage.forecasts.at(end.name, triage.benchmarks[b])
     assert isinstance(found, Prediction)
-    value = 100 * found.value
     place = end.budget * shift
     for run in triage.runs:
         if run.name == end.name:
             last = triage.predictions.select([run.checkpoints[-1]])
-            axes.plot([end.tokens, place], [100 * last.values[0, b, 0], value],
+            axes.plot([end.tokens, place],
+                      [100 * last.values[0, b, 0], 100 * found.value],
                       color=own.colour,
                       ls=':',
                       zorder=2)
+    _draw_point(axes, place, found.value, found.low, found.high, own, 'white')
+
+
+def _draw_point(axes: Axes,
+                place: float,
+                value: float,
+                low: float,
+                high: float,
+                own: Look,
+                face: Optional[str] = None) -> None:
+    """Draw an accuracy as a point, and its interval as a bar.
+
+    Accuracies are fractions. `face` is the colour inside the marker, by
+    default the colour of its edge.
+    """
     # The expected accuracy may lie outside the interval.
-    below = max(value - 100 * found.low, 0)
-    above = max(100 * found.high - value, 0)
+    below, above = max(value - low, 0), max(high - value, 0)
     axes.errorbar(
         place,
-        value, [[below], [above]],
+        100 * value, [[100 * below], [100 * above]],
         color=own.colour,
         marker=own.marker,
-        markerfacecolor='white',
+        markerfacecolor=face,
         capsize=3,
         zorder=3)
 
