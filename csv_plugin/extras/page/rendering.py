@@ -21,7 +21,7 @@ from csv_plugin.extras.heat_maps import HeatMap, full_weight, strongest_maps
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.report.leaderboard_tables import mean_cells, rank_cells
 from csv_plugin.report.leaderboards import Leaderboard
-from csv_plugin.report.study_tables import FIT_HEADER, FIT_LEGEND, fit_cells
+from csv_plugin.report.study_tables import FIT_LEGEND, fit_errors
 
 #: Number of shades for weights from 0 to full colour. Each shade is a class in
 #: the style sheet.
@@ -137,8 +137,8 @@ def render(page: Page) -> str:
         style=style,
         style_hash=_hash(style),
         levels=range(N_LEVELS, 0, -1),
-        fit_cells=fit_cells,
-        fit_header=FIT_HEADER,
+        fit_errors=fit_errors,
+        mean_error=MEAN_ERROR,
         fit_legend=FIT_LEGEND)
 
 
@@ -165,8 +165,8 @@ def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
     """Return the title of the page.
 
     It has the numbers of models and benchmarks, and the mean absolute error
-    on held-out models. Without observed accuracies, it has the root mean
-    square of the expected errors instead.
+    on held-out models. Without observed accuracies, it has the mean width of
+    the intervals instead.
     """
     cells = predictions.held_out(errors['label'])
     if not errors['n_cells']:
@@ -177,11 +177,11 @@ def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
         found += f': {MEAN_ERROR} {points(100 * errors["overall"])} points'
     else:
         p = predictions.methods.index(errors['label'])
-        expected = predictions.expected_error[:, :, p]
-        known = expected[~np.isnan(expected)]
-        if len(known):
-            size = math.sqrt(float(np.mean(known**2)))
-            found += f': errors of {points(100 * size)} points are expected'
+        widths = (predictions.high - predictions.low)[:, :, p]
+        if np.isfinite(widths).any():
+            width = points(percent(np.nanmean(widths)))
+            found += (f': {predictions.level:.0%} intervals are {width} '
+                      'points wide on average')
     if errors['n_judged']:
         found += f', {errors["n_inside"]} of {errors["n_judged"]} inside'
     return found

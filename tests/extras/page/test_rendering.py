@@ -14,7 +14,7 @@ from csv_plugin.extras.page.rendering import (N_LEVELS, HeatSection, Picture,
                                               render)
 from csv_plugin.report.leaderboard_tables import mean_cells
 from csv_plugin.report.leaderboards import Leaderboard
-from csv_plugin.report.study_tables import fit_cells
+from csv_plugin.report.study_tables import fit_errors
 from tests.extras.page.pages import (EVIL, Reader, awkward_board, hostile_page,
                                      make_board, make_page, page_cells)
 from tests.report.boards import NO_DUMP, predict
@@ -42,10 +42,17 @@ def test_numbers_and_marks():
     assert ('<h1>3 models on 1 benchmark: mean abs. error 9.7 points, 2 of 3 '
             'inside</h1>') in html
     assert '2 of 3' in html and '1 of 5' in html
+    assert '“inside”' in html
+
+
+def test_without_observed_accuracies_the_title_has_the_width_of_intervals():
     plain = page_cells()
     plain.observed.update(dict.fromkeys(plain.observed, NO_DUMP))
-    assert '“inside”' in html and '“inside”' not in render(
-        make_page(plain.board()))
+    plain.predicted['predicted', 'm1', 'b0'] = predict(.4, .1, .4)
+    html = render(make_page(plain.board()))
+    assert ('<h1>3 models on 2 benchmarks: 90% intervals are 25.0 points wide '
+            'on average</h1>') in html
+    assert '“inside”' not in html
 
 
 def test_intervals_that_contain_everything_do_not_count():
@@ -121,8 +128,8 @@ def test_provenance_of_a_predictor():
         re.findall('<td[^>]*>(.*?)</td>', row)
         for row in table.split('<tr>')[2:]
     ]
-    expected = [fit_cells(part) for part in predictor.benchmarks]
-    assert [row[-2:] for row in rows] == expected
+    expected = fit_errors(predictor)
+    assert [row[-1] for row in rows] == expected
     assert expected[0] != expected[1]
     assert [row[0] for row in rows
             ] == [f'{100 * part.chance:.1f}' for part in predictor.benchmarks]
