@@ -377,7 +377,7 @@ def _mean(errors: NDArray[np.float64]) -> float:
     """
     if not np.isfinite(errors).any():
         return math.nan
-    return percent(np.nanmean(errors))
+    return percent(float(np.nanmean(errors)))
 
 
 def _by_note(notes: Iterable[tuple[str, str]],

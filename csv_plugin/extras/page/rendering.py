@@ -123,6 +123,7 @@ def render(page: Page) -> str:
         predictions=predictions,
         has_observed=predictions.has_observed(),
         rows=rows,
+        marks=_marks(predictions),
         outside=_outside(predictions),
         finding=_finding(predictions, comparisons[0]),
         overall=overall if overall.has_means else None,
@@ -222,6 +223,17 @@ def _mean_bars(overall: Overall) -> list[dict[str, Optional[float]]]:
             percents[name] = None if math.isnan(value) else percent(value)
         bars.append(percents)
     return bars
+
+
+def _marks(predictions: Predictions) -> dict[tuple[str, str, str], str]:
+    """Return the marks of predictions, by predictor, model and benchmark."""
+    marks = {}
+    for label in predictions.methods:
+        for name in predictions.benchmarks:
+            of_models = predictions.marks(name, label)
+            for model, mark in zip(predictions.models, of_models):
+                marks[label, model, name] = mark
+    return marks
 
 
 def _outside(predictions: Predictions) -> set[tuple[str, str, str]]:

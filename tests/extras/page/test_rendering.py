@@ -29,7 +29,7 @@ def test_numbers_and_marks():
     # The model with the largest mean stands first.
     assert words[2] == 'm0 – 40.0 (30–50) – 50.0 40.0 (30–50) −10.0'
     assert words[1] == 'm1 51.0 – – 51.0 40.0 (30–50) −11.0'
-    assert words[0] == 'm2 52.0 55.0 (50–60)* +3.0 52.0 60.0 (40–80)> +8.0'
+    assert words[0] == 'm2 52.0 55.0 (50–60)* +3.0 52.0 60.0 (40–80)>~ +8.0'
     assert words[5] == 'm0 – 40.0 (30–50) – 50.0 40.0 (30–50) −10.0'
     assert {NO_DUMP.reason, 'unknown'
             } <= {attributes.get('title')
