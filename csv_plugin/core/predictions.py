@@ -38,6 +38,9 @@ MARKS = {'in_sample': '*', 'extrapolated': '>',
          'with_scores': '+', 'at_chance': '?'}  # yapf: disable
 #: The mark of predictions that say little, see `Predictions.says_little`.
 SAYS_LITTLE = '~'
+#: Its meaning.
+LITTLE = (f'{SAYS_LITTLE} says little: the interval covers more than half of '
+          'the range from guessing to 100.')
 
 #: Note for users on benchmarks where all training models are at chance.
 NOT_YET = ('not predictable yet, because all training models are at chance. '
@@ -397,8 +400,7 @@ class Predictions(PublicNames):
         if self.at_chance.any():
             lines.append(f'? {NOT_YET}')
         if self.says_little.any():
-            lines.append(f'{SAYS_LITTLE} says little: the interval covers '
-                         'more than half of the range from guessing to 100.')
+            lines.append(LITTLE)
         return lines
 
     @property
