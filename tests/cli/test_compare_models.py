@@ -294,12 +294,16 @@ def test_tasks_are_those_of_the_harness(folder, capsys):
       ], 'PLACE: expected two, of A and of B, found 3. '),
     (['seed-1', 'gone', '--accuracies', 'seeds.csv'
       ], 'gone in seeds.csv: expected PLACE:MODEL with one of the models'),
+    ([
+        'seed-1', 'seed-2', '--accuracies', 'seeds.csv', '--same-recipe', 'x',
+        'y'
+    ], 'accuracies without losses: expected none of --same-recipe'),
     (['--accuracies', 'seeds.csv'], 'the runs of A and B beside it'),
     (['--level', '0.95'], 'a percentage from 1 to below 100'),
 ])
 def test_what_cannot_be_compared(folder, capsys, places, message):
     write_run('run', {'a': 0.3, 'b': 1.8})
-    (folder / 'seeds.csv').write_text('model,x\nseed-1,0.5\n')
+    (folder / 'seeds.csv').write_text('model,x\nseed-1,0.5\nseed-2,0.6\n')
     names = 'model,web/1,web/2,code/1,code/2'
     (folder / 'bits.csv').write_text(f'{names}\nnew,1.2,1.5,.5,1.6\n')
     (folder / 'few.csv').write_text('model,web/1,web/2,code/2\nnew,2,3,4\n')
