@@ -375,6 +375,33 @@ def test_predictions_and_answers_combined(predictor):
     assert 'about these two runs' in more.notes[-1]
 
 
+@pytest.mark.parametrize('names, kind', [
+    (['easy', 'hard'], 'observed'),
+    (['easy', 'other'], 'predicted'),
+    (['hard', 'easy', 'other'], 'predicted'),
+    (['x', 'y'], 'predicted'),
+    (['hard'], 'predicted'),
+])
+def test_the_mean_over_the_main_benchmarks_decides(predictor, names, kind):
+    """It is the observed one if all main benchmarks were observed."""
+    tables = []
+    for run, accuracy in (A, .5), (B, .8):
+        values = np.full((1, len(names)), accuracy)
+        tables.append(
+            AccuracyTable((run.info.model, ), names, values,
+                          np.full(len(names), .25), np.full(len(names), 500)))
+    found = compare(A, B, predictor, accuracies=tables)
+    assert (found.decisive.benchmark, found.decisive.kind) == ('mean', kind)
+    grades = [{name: part['easy'] for name in names} for part in GRADES]
+    found = compare(A, B, predictor, grades)
+    kind = kind.replace('observed', 'combined')
+    assert (found.decisive.benchmark, found.decisive.kind) == ('mean', kind)
+    # On a single benchmark, what was observed has more to say.
+    name = names[0]
+    one = compare(A, B, predictor, accuracies=tables, decided_by=name)
+    assert one.decisive.kind == 'observed'
+
+
 def test_what_the_predictor_was_not_made_for_is_noted(predictor):
     fitted, _, beyond, _ = compare(
         tokens('fit-3', 3 / 8), tokens('b', 2.2), predictor).notes
