@@ -58,8 +58,8 @@ ErrorsByBenchmark = Mapping[str, BenchmarkErrors]
 
 #: Legend of the errors that `fit_errors` returns.
 FIT_LEGEND = (
-    'Errors of the training models, each predicted from models of other '
-    f'families, in points. {MEAN_ERROR}: mean absolute error over the models.')
+    f'{MEAN_ERROR}: mean absolute error of the training models, in points; '
+    'each is predicted from models of other families.')
 
 
 def write_predictions(folder: Path, study: Study,

@@ -131,7 +131,7 @@ def render(page: Page) -> str:
         rank_cells=ranks,
         mean_bars=_mean_bars(overall),
         order=overall.order(),
-        blocks=_blocks(predictions.benchmarks),
+        blocks=_blocks(predictions),
         has_tokens=isinstance(page.heat_maps, Missing) or page.heat_maps != [],
         comparisons=comparisons,
         is_judged=any(errors['n_cells'] for errors in comparisons),
@@ -188,9 +188,14 @@ def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
     return found
 
 
-def _blocks(benchmarks: Sequence[str]) -> list[Sequence[str]]:
-    """Divide benchmarks into groups, for tables of about equal width."""
-    most = 5
+def _blocks(predictions: Predictions) -> list[Sequence[str]]:
+    """Divide benchmarks into groups, for tables of about equal width.
+
+    A table fits a page of 1280 pixels unless names are long.
+    """
+    benchmarks = predictions.benchmarks
+    # With observed accuracies, a benchmark has three columns.
+    most = 4 if predictions.has_observed() else 5
     n_blocks = -(-len(benchmarks) // most)
     length = -(-len(benchmarks) // n_blocks)
     blocks = []

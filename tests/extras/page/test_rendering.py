@@ -212,3 +212,58 @@ def test_the_page_stands_alone():
     assert policy.startswith(
         f"default-src 'none'; style-src 'sha256-{style_hash}'")
     assert 'script' not in policy and 'unsafe' not in policy
+
+
+@pytest.mark.parametrize('is_known, sizes', [(True, [3, 2]), (False, [5])])
+def test_tables_of_many_benchmarks_are_divided(is_known, sizes):
+    """Observed accuracies and differences take the place of two of them."""
+    names = [f'b{b}' for b in range(5)]
+    cells = page_cells(benchmarks=names, labels=('predicted', ))
+    if not is_known:
+        cells.observed.update(dict.fromkeys(cells.observed, NO_DUMP))
+    tables = re.findall('aria-label="Scores on ([^"]*)"',
+                        render(make_page(cells.board())))
+    assert [len(table.split(', ')) for table in tables] == sizes
+
+
+def luminance(colour) -> float:
+    """Relative luminance of red, green and blue in 0..255."""
+    parts = []
+    for part in colour:
+        share = part / 255
+        parts.append(share / 12.92 if share <= .04045 else ((share + .055) /
+                                                            1.055)**2.4)
+    return .2126 * parts[0] + .7152 * parts[1] + .0722 * parts[2]
+
+
+def contrast(one, other) -> float:
+    darker, lighter = sorted(map(luminance, (one, other)))
+    return (lighter + .05) / (darker + .05)
+
+
+@pytest.mark.parametrize('is_dark', [False, True])
+def test_text_can_be_read_on_every_colour(is_dark):
+    """The contrast is at least 4.5, that of the guidelines of the web."""
+    style = Reader(render(make_page(make_board()))).style
+    themes = re.findall(r':root \{(.*?)\}', style, re.S)
+    colours = {}
+    for name, value in re.findall(r'--(\w+): (#\w+|[\d ]+);', themes[is_dark]):
+        if value.startswith('#'):
+            digits = value[1:]
+            if len(digits) < 6:
+                digits = re.sub('(.)', r'\1\1', digits)
+            colours[name] = [*bytes.fromhex(digits)[:3]]
+        else:
+            colours[name] = [*map(int, value.split())]
+    text, wash = colours['text'], colours['wash']
+    for name in ('text', 'muted', 'blue', 'orange'):
+        assert contrast(colours[name], colours['page']) >= 4.5, name
+    assert contrast(colours['muted'], wash) >= 4.5
+    for sign in ('plus', 'minus'):
+        # The darkest shade of tokens.
+        share = float(re.findall(rf'var\(--{sign}\) / ([\d.]+)', style)[-1])
+        shade = [
+            share * part + (1 - share) * below
+            for part, below in zip(colours[sign], wash)
+        ]
+        assert contrast(text, shade) >= 4.5, sign
