@@ -198,7 +198,7 @@ def _blocks(predictions: Predictions) -> list[Sequence[str]]:
     most = 4 if predictions.has_observed() else 5
     n_blocks = -(-len(benchmarks) // most)
     length = -(-len(benchmarks) // n_blocks)
-    blocks = []
+    blocks: list[Sequence[str]] = []
     for first in range(0, len(benchmarks), length):
         blocks.append(benchmarks[first:first + length])
     return blocks
