@@ -4,7 +4,9 @@
 PYTHON ?= python3
 # Relative throughout: the path of the checkout may hold spaces.
 VENV := .venv/bin/python
+# Stamps: what the demonstration needs is installed; the tools, too.
 STAMP := .venv/installed
+TOOLS := .venv/tools
 PYTEST := OMP_NUM_THREADS=1 $(VENV) -m pytest -n auto --maxprocesses 4 \
     --dist loadfile
 SOURCES := $(wildcard setup.py csv_plugin configs tools tests docs/conf.py)
@@ -15,26 +17,26 @@ demo: $(STAMP)
 	.venv/bin/salience demo
 
 # The tests that take seconds: what to run after every change.
-test: $(STAMP)
+test: $(TOOLS)
 	$(PYTEST) -m 'not slow and not long'
 
 # What to run before a change is sent.
-test-all: $(STAMP)
+test-all: $(TOOLS)
 	$(PYTEST) -m 'not long'
 
 # What repeats whole trainings and studies, or flips every bit of a file.
-test-long: $(STAMP)
+test-long: $(TOOLS)
 	$(PYTEST) -m long
 
 # How much of the package test-all runs, in other processes too.
-coverage: $(STAMP)
+coverage: $(TOOLS)
 	$(PYTEST) -m 'not long' --cov --cov-fail-under=95
 
 # How many of a hundred planted bugs no quick test notices.
-mutants: $(STAMP)
+mutants: $(TOOLS)
 	$(VENV) tools/mutants.py --sample 100 --seed 0
 
-lint: $(STAMP)
+lint: $(TOOLS)
 	$(VENV) -m yapf --parallel --diff --recursive $(SOURCES)
 	$(VENV) -m isort --check-only --diff $(SOURCES)
 	$(VENV) -m flake8 $(SOURCES)
@@ -43,7 +45,7 @@ lint: $(STAMP)
 	.venv/bin/vulture
 
 # The site, without a network: docs/_build/html/index.html. The gallery is run.
-docs: $(STAMP)
+docs: $(TOOLS)
 	@$(VENV) -c 'import sys; sys.version_info >= (3, 11) or sys.exit( \
 	    "The site needs Python 3.11 or 3.12: make clean, then make PYTHON=python3.11 docs")'
 	OMP_NUM_THREADS=1 $(VENV) -m sphinx -b html -d docs/_build/doctrees \
@@ -61,5 +63,9 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 	    + sys.version.split()[0] + "; try: make PYTHON=python3.11")'
 	test -e $@ || "$(PYTHON)" -m venv --clear .venv
 	rm -f $@
+	$(VENV) -m pip install -c constraints.txt -e '.[opencompass,report]'
+	touch $@
+
+$(TOOLS): $(STAMP)
 	$(VENV) -m pip install -c constraints.txt -e '.[opencompass,report,test,style,docs]'
 	touch $@

@@ -157,3 +157,30 @@ def test_wheel_alone_fits_tables(salience, tmp_path):
     predictor = 'study/predictor.safetensors'
     assert tables.models[0] in salience('predict', '--losses', 'losses.csv',
                                         '--predictor', predictor)
+
+
+@pytest.mark.parametrize('target', ['demo', 'test', 'docs'])
+def test_the_demonstration_installs_no_tools(tmp_path, target):
+    """Others do, and what is installed is not installed again."""
+    if shutil.which('make') is None:
+        pytest.skip('make is not installed')
+    for name in ('Makefile', 'setup.cfg', 'pyproject.toml', 'constraints.txt'):
+        shutil.copy(ROOT / name, tmp_path)
+
+    def installed() -> list[str]:
+        """The extras that each call of pip would install."""
+        process = subprocess.run(['make', '--dry-run', target],
+                                 cwd=tmp_path,
+                                 capture_output=True,
+                                 text=True)
+        assert process.returncode == 0, process.stderr
+        return re.findall(r"pip install .* '\.\[(.*)\]'", process.stdout)
+
+    needed, tools = 'opencompass,report', 'opencompass,report,test,style,docs'
+    rest = [] if target == 'demo' else [tools]
+    assert installed() == [needed, *rest]
+    (tmp_path / '.venv').mkdir()
+    (tmp_path / '.venv/installed').touch()
+    assert installed() == rest
+    (tmp_path / '.venv/tools').touch()
+    assert installed() == []

@@ -135,7 +135,12 @@ def refuse(args: argparse.Namespace, where: str, *names: str) -> None:
     says in the error why they are refused, such as the option beside them.
     """
     options = {name: f'--{name.replace("_", "-")}' for name in names}
-    given = [options[name] for name in names if getattr(args, name)]
+    given = []
+    for name in names:
+        value = getattr(args, name)
+        # NaN, like an empty value, stands for an option that is not given.
+        if value and value == value:
+            given.append(options[name])
     if given:
         raise InputError(where, f'none of {", ".join(options.values())} '
                          'beside it', ', '.join(given), 'Leave them out.')

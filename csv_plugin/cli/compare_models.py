@@ -25,10 +25,9 @@ from typing import Optional
 import numpy as np
 
 from csv_plugin.cli.arguments import metrics_by_task, print_json, refuse
-from csv_plugin.cli.options import (add_flag, add_option, add_shared, positive,
-                                    predictor_file)
+from csv_plugin.cli.options import add_flag, add_option, add_shared, positive
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.comparing import Answers, RunLosses, compare
+from csv_plugin.core.comparing import MARGIN, Answers, RunLosses, compare
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import did_you_mean
 from csv_plugin.core.features import FeatureTable
@@ -57,9 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                'losses of the runs of B (default: the second PLACE)', str, (),
                '+')
     add_option(
-        parser, '--predictor', '[LABEL=]FILE', 'file of a predictor, which '
-        'predicts the difference of accuracies (default: the losses alone are '
-        'compared)', predictor_file)
+        parser, '--predictor', 'FILE', 'file of a predictor, which predicts '
+        'the difference of accuracies (default: the losses alone are '
+        'compared)')
     add_option(
         parser, '--answers', 'PLACE', 'grades of A and of B by item, A first: '
         'outputs of lm-evaluation-harness with samples, or TABLE:MODEL, a '
@@ -88,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'without accuracies)', str, '')
     add_option(
         parser, '--margin', 'POINTS', 'smallest difference that matters, in '
-        'percentage points of accuracy (default 1)', positive, 1)
+        f'percentage points of accuracy (default {100 * MARGIN:g})', positive)
     add_option(parser, '--level', 'PERCENT',
                'confidence level of intervals (default 95)', positive, 95)
     add_flag(parser, '--line',
@@ -97,6 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    _check_options(args)
     sides = _sides(args)
     if len(args.answers) not in (0, 2):
         raise InputError(
@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
     if not 1 <= args.level < 100:
         raise InputError('--level', 'a percentage from 1 to below 100',
                          f'{args.level:g}', 'Give 95 for 95 %.')
-    predictor = load_predictor(args.predictor[1]) if args.predictor else None
+    predictor = load_predictor(args.predictor) if args.predictor else None
     # Of tables, only the columns that the predictor uses are read, if it was
     # fitted to tables; else (None) all columns.
     units = None
@@ -120,16 +120,17 @@ def run(args: argparse.Namespace) -> int:
     if args.accuracies:
         accuracies = _accuracies(args.accuracies, sides, predictor)
         if not any(_split(place)[0].exists() for place in places):
+            refuse(args, 'accuracies without losses', 'same_recipe')
             places = []
     losses = [*map(read, places)]
     _check_tables(places, losses)
     n_a = len(sides[0])
     n_both = n_a + len(sides[1])
     answers = _answers(args) if args.answers else None
+    margin = args.margin / 100 if args.margin else MARGIN
     comparison = compare(losses[:n_a] or None, losses[n_a:n_both] or None,
                          predictor, answers, losses[n_both:], args.same_family,
-                         args.level / 100, args.margin / 100, args.by,
-                         accuracies)
+                         args.level / 100, margin, args.by, accuracies)
     notes = [*comparison.notes]
     if predictor:
         notes += learning_notes(predictor)
@@ -143,6 +144,20 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(as_text(comparison, full_width(args.wide)))
     return EXIT_CODES[comparison.verdict]
+
+
+def _check_options(args: argparse.Namespace) -> None:
+    """Raise an `InputError` if options are given that would be ignored."""
+    if not args.predictor:
+        refuse(args, 'no --predictor', 'same_family')
+    if not args.answers:
+        refuse(args, 'no --answers', 'tasks')
+    if not (args.predictor or args.answers or args.accuracies):
+        refuse(args, 'losses alone', 'margin')
+    if args.json:
+        refuse(args, '--json', 'line', 'wide')
+    if args.line:
+        refuse(args, '--line', 'wide')
 
 
 def _sides(

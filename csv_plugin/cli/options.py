@@ -8,9 +8,7 @@ from time import monotonic
 from typing import Any, Optional
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.predictions import PREDICTED
 from csv_plugin.core.progress import Progress
-from csv_plugin.io.model_paths import named_path
 from csv_plugin.io.model_tables import ModelTables
 from csv_plugin.io.tables import split_name
 
@@ -88,18 +86,6 @@ def named_number(text: str) -> tuple[str, float]:
     return name, number
 
 
-def predictor_file(text: str) -> tuple[str, str]:
-    """Return label and path of the option `--predictor [LABEL=]FILE`.
-
-    >>> predictor_file('salience=p.safetensors')
-    ('salience', 'p.safetensors')
-    >>> predictor_file('p.safetensors')
-    ('predicted', 'p.safetensors')
-    """
-    label, path = named_path(text)
-    return label or PREDICTED, path
-
-
 #: Options that name tables, and options that choose models of these tables.
 TABLES = '--losses', '--scores', '--models', '--benchmarks'
 SPLITS = '--fit', '--predict'
@@ -135,9 +121,8 @@ _SHARED: dict[str, Any] = {
     '--checkpoints': ('CSV', 'table of checkpoints with the columns model, '
                       'run, step, and perhaps tokens, budget, stage (default: '
                       'run and step are read from the names of models)'),
-    '--predictor': ('[LABEL=]FILE', 'file of a predictor, such as '
-                    'predictor.safetensors; LABEL names its predictions, by '
-                    'default predicted (required)', predictor_file),
+    '--predictor': ('FILE', 'file of a predictor, such as '
+                    'predictor.safetensors (required)'),
     '--history': ('PLACE', 'losses of earlier, finished runs (default: none)',
                   str, (), '+'),
     '--budget': ('NUMBER', 'length of a whole run, in tokens if the tokens of '

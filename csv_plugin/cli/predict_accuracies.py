@@ -33,11 +33,12 @@ from csv_plugin.core.formatting import counted
 from csv_plugin.core.model_losses import TokenLossDump, mixed_engines
 from csv_plugin.core.predicting import (ColumnsByLabel, ModelColumns,
                                         collect_features, fitted_benchmarks)
-from csv_plugin.core.predictions import Missing, check_labels
+from csv_plugin.core.predictions import PREDICTED, Missing, check_labels
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.text_tables import wrapped
 from csv_plugin.io.files import check_target
 from csv_plugin.io.known_accuracies import read_known
+from csv_plugin.io.model_paths import named_path
 from csv_plugin.io.model_tables import read_loss_features
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import find_dumps, run_models
@@ -55,6 +56,18 @@ if TYPE_CHECKING:
 
     #: Heat maps of a page, or why there are none.
     _HeatMaps = Union[list['HeatSection'], Missing]
+
+
+def predictor_file(text: str) -> tuple[str, str]:
+    """Return label and path of the option `--predictor [LABEL=]FILE`.
+
+    >>> predictor_file('salience=p.safetensors')
+    ('salience', 'p.safetensors')
+    >>> predictor_file('p.safetensors')
+    ('predicted', 'p.safetensors')
+    """
+    label, path = named_path(text)
+    return label or PREDICTED, path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,7 +94,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         parser, '--texts', 'JSONL', 'validation set of the predictor, whose '
         'tokens the page shows (default: no tokens)')
-    add_shared(parser, '--predictor', action='append')
+    add_option(
+        parser,
+        '--predictor',
+        '[LABEL=]FILE',
+        'file of a predictor, such as predictor.safetensors; LABEL names its '
+        'predictions, by default predicted; may be given several times '
+        '(required)',
+        predictor_file,
+        action='append')
     add_shared(parser, '--wide', '--json')
 
 
@@ -91,6 +112,8 @@ def run(args: argparse.Namespace) -> None:
         raise InputError('PLACE or --losses', 'one of them',
                          'both' if args.losses else 'none',
                          'Say where the losses of the models are.')
+    if args.json:
+        refuse(args, '--json', 'wide')
     if args.page:
         args.page = _page_file(args.page)
     else:
@@ -119,8 +142,11 @@ def _heat_maps(args: argparse.Namespace,
     """Return the heat maps of the main predictor, for a page."""
     # Loading matplotlib and jinja2 takes longer than a prediction.
     from csv_plugin.extras.page.rendering import heat_sections
+    main = predictors[args.predictor[0][0]]
+    if main.targets is None:
+        refuse(args, 'a predictor of tables, which has no tokens', 'texts')
     texts = read_texts(args.texts) if args.texts else None
-    return heat_sections(predictors[args.predictor[0][0]], texts)
+    return heat_sections(main, texts)
 
 
 #: A leaderboard, the columns of losses that the main predictor predicts from,

@@ -43,8 +43,7 @@ FOLDERS = {FILES: shipped.FOLDER, 'configs': PARTS}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         parser, '--work-dir', 'DIR', 'folder of the runs, each in a folder '
-        'named after its time (default outputs/csv)', Path,
-        Path('outputs/csv'))
+        'named after its time (default outputs/csv)', Path)
     instead = parser.add_mutually_exclusive_group()
     add_option(
         instead,
@@ -67,17 +66,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     if args.copy_configs is not None:
+        refuse(args, '--copy-configs', 'work_dir')
         args.out = args.out or Path()
         into_folder(_copy)(args)
         return
     refuse(args, 'no --copy-configs', 'out')
     if args.where:
+        refuse(args, '--where', 'work_dir')
         print(FOLDERS[args.where])
         return
-    check_folder(args.work_dir)
-    check_opencompass(args.work_dir)
+    work_dir = args.work_dir or Path('outputs/csv')
+    check_folder(work_dir)
+    check_opencompass(work_dir)
     print(_PLAN, flush=True)
-    run_opencompass(RUNS / 'eval_csv.py', args.work_dir)
+    run_opencompass(RUNS / 'eval_csv.py', work_dir)
 
 
 def _copy(args: argparse.Namespace) -> None:

@@ -76,12 +76,10 @@ def run(args: argparse.Namespace) -> None:
     is_size = bool(args.params or args.tokens)
     if is_size:
         _need(args, '--params', 'params', 'tokens')
-        refuse(args, '--params', 'dumps', 'known')
-        if args.predict is not TEST:
-            raise InputError(
-                '--params', 'no --predict beside it', '--predict',
-                'Leave out --predict to forecast a size, or '
-                '--params and --tokens to judge runs.')
+        refuse(args, '--params', 'dumps', 'known', 'budget')
+        _refuse_predict(args, '--params')
+    if args.json:
+        refuse(args, '--json', 'wide')
     if args.losses:
         refuse(args, '--losses', 'predictor', 'dumps', 'history')
         _need(args, '--losses', 'scores', 'models', 'benchmarks')
@@ -110,17 +108,28 @@ def _need(args: argparse.Namespace, where: str, *names: str) -> None:
                              'salience triage --help has examples.')
 
 
+def _refuse_predict(args: argparse.Namespace, where: str) -> None:
+    """Raise an `InputError` if `--predict` is given, which would be ignored.
+    """
+    if args.predict is not TEST:
+        raise InputError(
+            where, 'no --predict beside it', '--predict',
+            'Leave out --predict, which chooses runs to judge in tables.')
+
+
 def _job(args: argparse.Namespace) -> TriageJob:
     refuse(args, '--dumps', 'scores', 'models', 'benchmarks', 'fit')
+    _refuse_predict(args, '--dumps')
     return TriageJob(
-        load_predictor(args.predictor[1]), args.dumps, args.history,
+        load_predictor(args.predictor), args.dumps, args.history,
         args.checkpoints, args.budget, args.known)
 
 
 def _size_of_dumps(args: argparse.Namespace) -> Triage:
     """Forecast a size from the dumps and the sizes of finished runs."""
+    refuse(args, '--params without --losses', 'scores', 'benchmarks', 'fit')
     job = TriageJob(
-        load_predictor(args.predictor[1]), [], args.history, args.checkpoints)
+        load_predictor(args.predictor), [], args.history, args.checkpoints)
     features = job.history_features()
     info = read_models(args.models)
     check_names_in('--history', 'models', features.models, args.models, info)

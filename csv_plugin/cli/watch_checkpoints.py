@@ -55,9 +55,9 @@ def run(args: argparse.Namespace) -> None:
     logs = []
     if args.tensorboard:
         logs.append(tensorboard_log(args.tensorboard / folder.name))
-    live = LivePredictions(args.predictor[1], args.texts, args.out,
-                           folder.name, args.budget, args.history, logs,
-                           args.reference, args.known)
+    live = LivePredictions(args.predictor, args.texts, args.out, folder.name,
+                           args.budget, args.history, logs, args.reference,
+                           args.known)
     say = partial(print, flush=True)
 
     def show(triage: Triage) -> None:
@@ -86,5 +86,5 @@ def run(args: argparse.Namespace) -> None:
         say('stopped')
     history = ['--history', *args.history] if args.history else []
     history += ['--known', args.known] if args.known else []
-    print_end(args.out, 'salience', 'triage', '--predictor', args.predictor[1],
+    print_end(args.out, 'salience', 'triage', '--predictor', args.predictor,
               '--dumps', live.losses, *history, '--out', 'outputs/triage')

@@ -73,8 +73,10 @@ def compare(a: Optional[Runs] = None,
         margin (float): Smallest difference of accuracies that matters, a
             fraction.
         decided_by (str): What the verdict is taken from: a benchmark, 'mean'
-            or 'loss'. By default it is the mean accuracy. It is the loss if
-            there are no accuracies, or if the verdict on the predicted mean is
+            or 'loss'. By default it is the mean accuracy: with a predictor,
+            the mean over its main benchmarks, observed if all of them were
+            observed, and else predicted. It is the loss if there are no
+            accuracies, or if the verdict on the predicted mean is
             'cannot tell' and the loss shows which is better, in the same
             direction.
         accuracies (Optional[tuple[AccuracyTable, AccuracyTable]]): Observed
@@ -127,7 +129,9 @@ def compare(a: Optional[Runs] = None,
         found += differences_of_accuracies(*accuracies, level, margin)
         if not runs_of_a:
             names = accuracies[0].models, accuracies[1].models
-    decisive = _decisive(found, main, decided_by)
+    decisive = _decisive(found, predictor,
+                         _benchmarks_of_mean(pairs, accuracies, found),
+                         decided_by)
     if RUNS not in decisive.noises:
         notes.append('with one run of each and without the noise of runs, the '
                      'verdict is about these two runs, not about their '
@@ -373,8 +377,22 @@ def _notes_on_answers(answers: tuple[Answers, Answers],
 # ---- what counts
 
 
-def _decisive(found: Sequence[Difference], main: Sequence[str],
-              decided_by: str) -> Difference:
+def _benchmarks_of_mean(pairs: Sequence[PairedAnswers],
+                        accuracies: Optional[tuple[AccuracyTable,
+                                                   AccuracyTable]],
+                        found: Sequence[Difference]) -> set[str]:
+    """Return the benchmarks that the observed mean is over.
+
+    Of answers, these are all benchmarks; of accuracies, the main ones.
+    """
+    if accuracies is None:
+        return {pair.benchmark for pair in pairs}
+    observed = {part.benchmark for part in found if part.kind == OBSERVED}
+    return observed & {*accuracies[0].main}
+
+
+def _decisive(found: Sequence[Difference], predictor: Optional[Predictor],
+              observed: set[str], decided_by: str) -> Difference:
     """Return the difference whose verdict is the verdict of the comparison.
 
     `decided_by` is the name of a benchmark, 'mean' or 'loss', which then
@@ -382,21 +400,23 @@ def _decisive(found: Sequence[Difference], main: Sequence[str],
     first main benchmark, another benchmark, the loss. There is one exception.
     If the difference is predicted and its verdict is 'cannot tell', the loss
     decides if its verdict is better or worse, in the direction of the
-    predicted difference. If there are differences of several kinds, the kind
-    that comes last in `kinds` below is taken.
+    predicted difference.
+
+    A combined difference is taken before an observed one, and that before a
+    predicted one. But an observed mean is taken before a predicted one only if
+    it is over the main benchmarks of the predictor, all that are predictable.
+    `observed` are the benchmarks that it is over.
     """
-    kinds = [LOSS, PREDICTED, OBSERVED]
-    # A combined difference is more exact than the predicted or the observed
-    # one, so it comes last. If answers are not on exactly the main benchmarks,
-    # there is no combined mean. Then the predicted mean is taken rather than
-    # the observed one, as it is the mean over the main benchmarks.
-    if COMBINED in [part.kind for part in found]:
-        kinds = [LOSS, OBSERVED, PREDICTED, COMBINED]
+    main = predictable_main(predictor) if predictor else []
+    is_of_main = predictor is None or (observed.issuperset(main)
+                                       and observed.issubset(predictor.main))
     named: dict[str, Difference] = {}
-    for kind in kinds:
+    for kind in (LOSS, PREDICTED, OBSERVED, COMBINED):
         for part in found:
-            if part.kind == kind:
-                named[name_of(part)] = part
+            name = name_of(part)
+            is_other_mean = (kind, name) == (OBSERVED, MEAN) and not is_of_main
+            if part.kind == kind and not (is_other_mean and MEAN in named):
+                named[name] = part
     if decided_by:
         if decided_by not in named:
             raise InputError('what decides', f'one of {", ".join(named)}',

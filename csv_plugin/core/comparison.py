@@ -51,12 +51,12 @@ class Comparison:
                 f'P(better) {self.decisive.probability:.3f})')
 
     def __str__(self) -> str:
-        """Return the names of A and B, all tables, and the verdict."""
+        """Return the names of A and B, the verdict, and all tables."""
         a, b = self.models
-        parts = [f'A: {a}\nB: {b}']
+        parts = [f'A: {a}\nB: {b}', repr(self)]
         for heading, rows in self.tables():
             parts += [heading, text_table(rows)]
-        return '\n\n'.join([*parts, repr(self)])
+        return '\n\n'.join(parts)
 
     def tables(self) -> list[tuple[str, list[list[str]]]]:
         """Return the heading and the rows of each table.

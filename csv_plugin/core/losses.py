@@ -239,19 +239,16 @@ class LossTable:
         text_ids (tuple[str, ...]): Names of the S texts, all different.
         losses (NDArray): The loss `-log p` of each model on each token in
             nats; NaN where the model did not score the token. `(M, T)`.
-        token_offsets (NDArray): Text `s` has the tokens
-            `token_offsets[s]:token_offsets[s + 1]`. `(S + 1,)`.
+        spans (TextSpans): The bytes that each of the T tokens covers.
         n_chars (NDArray): Number of characters of each raw text. `(S,)`.
-        n_bytes (NDArray): Number of UTF-8 bytes of each raw text. `(S,)`.
         fingerprint (str): Hash of the validation set, as
             `texts.fingerprint` computes it.
     """
     models: tuple[str, ...]
     text_ids: tuple[str, ...]
     losses: NDArray[np.float64]
-    token_offsets: NDArray[np.int64]
+    spans: TextSpans
     n_chars: NDArray[np.int64]
-    n_bytes: NDArray[np.int64]
     fingerprint: str
 
     def select(self, models: Sequence[str]) -> 'LossTable':
@@ -270,19 +267,23 @@ class LossTable:
         """Mask of the tokens on which every model has a loss, `(T,)`."""
         return ~np.isnan(self.losses).any(axis=0)
 
+    @property
+    def n_bytes(self) -> NDArray[np.int64]:
+        """Number of UTF-8 bytes of each raw text, `(S,)`."""
+        return self.spans.n_bytes
+
     __repr__ = short_repr
 
     def text_of_token(self) -> NDArray[np.int64]:
         """Return the index of each token's text, 0..S-1, `(T,)`."""
-        return np.repeat(
-            np.arange(len(self.text_ids)), np.diff(self.token_offsets))
+        return np.repeat(np.arange(len(self.text_ids)), self.spans.n_tokens)
 
 
 def _means(losses: NDArray, offsets: NDArray) -> NDArray[np.float64]:
     """Return the mean loss per scored token of each text, `(S,)`.
 
     `losses`, `(T,)`, are of one model, and `offsets`, `(S + 1,)`, are as
-    `LossTable.token_offsets`. A text without a scored token has NaN.
+    `TextSpans.token_offsets`. A text without a scored token has NaN.
     """
     text = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     scored = ~np.isnan(losses)
@@ -327,12 +328,8 @@ class TargetTokens(PublicNames):
         return len(self.spans.starts)
 
     def check_table(self, table: LossTable) -> None:
-        """Raise an `InputError` if a table's losses are on other tokens.
-
-        Only the number of tokens of each text is compared.
-        """
-        offsets = self.spans.token_offsets
-        if not np.array_equal(table.token_offsets, offsets):
+        """Raise an `InputError` if a table's losses are on other tokens."""
+        if table.spans != self.spans:
             raise InputError(
                 'losses', f'losses on the {self.n_tokens} tokens that the '
                 'predictor was trained on',
@@ -368,8 +365,8 @@ class TargetTokens(PublicNames):
             means.append(_means(row, offsets))
         check_models('token losses', tuple(losses), np.array(means), MANY)
         return LossTable(
-            tuple(losses), self.text_ids, np.stack(rows), offsets,
-            ordered[0].n_chars, self.spans.n_bytes, self.fingerprint)
+            tuple(losses), self.text_ids, np.stack(rows), self.spans,
+            ordered[0].n_chars, self.fingerprint)
 
     def _ordered(self, model: str, texts: Sequence[TokenLosses]) -> TextLosses:
         """Return the losses of a model with texts in the order of `text_ids`.

@@ -36,6 +36,11 @@ _CUBES: dict[str, Any] = {
 #: The mark that is shown behind a prediction for each flag, in this order.
 MARKS = {'in_sample': '*', 'extrapolated': '>',
          'with_scores': '+', 'at_chance': '?'}  # yapf: disable
+#: The mark of predictions that say little, see `Predictions.says_little`.
+SAYS_LITTLE = '~'
+#: Its meaning.
+LITTLE = (f'{SAYS_LITTLE} says little: the interval covers more than half of '
+          'the range from guessing to 100.')
 
 #: Note for users on benchmarks where all training models are at chance.
 NOT_YET = ('not predictable yet, because all training models are at chance. '
@@ -345,10 +350,24 @@ class Predictions(PublicNames):
         b = self._place('benchmarks', benchmark)
         p = 0 if method is None else self._place('methods', method)
         found = [''] * len(self.models)
-        for part, mark in MARKS.items():
-            for m in np.flatnonzero(getattr(self, part)[:, b, p]):
+        flags = {mark: getattr(self, part) for part, mark in MARKS.items()}
+        flags[SAYS_LITTLE] = self.says_little
+        for mark, flag in flags.items():
+            for m in np.flatnonzero(flag[:, b, p]):
                 found[m] += mark
         return found
+
+    @property
+    def says_little(self) -> NDArray[np.bool_]:
+        """True where an interval covers most of what is possible, `(M, B, P)`.
+
+        Such an interval covers more than half of the range from the chance
+        level to 1. Benchmarks that are not predictable yet do not count.
+        """
+        levels = [self.chance.get(name, 0.0) for name in self.benchmarks]
+        chance = np.array(levels)[:, None]
+        covered = self.high - np.maximum(self.low, chance)
+        return (covered > .5 * (1 - chance)) & ~self.at_chance
 
     @property
     def not_yet(self) -> tuple[str, ...]:
@@ -380,6 +399,8 @@ class Predictions(PublicNames):
                          'family; * may mean that its own accuracy is known.')
         if self.at_chance.any():
             lines.append(f'? {NOT_YET}')
+        if self.says_little.any():
+            lines.append(LITTLE)
         return lines
 
     @property

@@ -340,9 +340,8 @@ def _settings(path: FilePath, values: Mapping[str, Any]) -> Settings:
     numbers = dict(values)
     del numbers['forms'], numbers['floors']
     for name, value in numbers.items():
-        # A setting whose default is above 0 must be above 0, except for
-        # `noise`, which is a logarithm.
-        if getattr(usual, name) > 0 and name != 'noise' and not value > 0:
+        # A setting whose default is above 0 must be above 0.
+        if getattr(usual, name) > 0 and not value > 0:
             raise InputError(f'settings, {name}', 'a number above 0',
                              f'{value}', _REMEDY)
     forms = []

@@ -112,9 +112,9 @@ class PredictedSummarizer(DefaultSummarizer):
         self.predictors = predictor_files(predictors, benchmarks, known)
         self.known = known
         self.benchmarks = benchmarks
-        # Step 2 sets these three: the labels of the predictors that can be
-        # read, the row of each benchmark that they predict, the leaderboard.
-        self.usable: list[str] = []
+        # Step 2 sets these three: the predictors that can be read, by label,
+        # the row of each benchmark that they predict, the leaderboard.
+        self.usable: dict[str, Predictor] = {}
         self.rows: dict[str, Row] = {}
         self.leaderboard: Optional[Leaderboard] = None
         # Step 3 sets, for each row of the table, its benchmark and the label
@@ -160,6 +160,13 @@ class PredictedSummarizer(DefaultSummarizer):
         for label in self.usable:
             path = shown_path(self.predictors[label])
             options += ['--predictor', f'{label}={path}']
+        # The page shows the weights of tokens if it is given their texts.
+        main = next(iter(self.usable.values()))
+        for dataset in self.dataset_cfgs:
+            fingerprint = dataset.get('fingerprint')
+            if fingerprint and fingerprint == main.columns.fingerprint:
+                options += ['--texts', shown_path(dataset['path'])]
+                break
         program: Union[str, Path] = 'salience'
         if shutil.which('salience') is None:
             # The program is not on PATH; it may lie in the folder of the
@@ -205,12 +212,13 @@ class PredictedSummarizer(DefaultSummarizer):
 
     def _load_predictors(self) -> dict[str, Union[Predictor, Missing]]:
         """Return predictors by label, or why one cannot be read."""
-        predictors = {}
-        self.usable = []
+        predictors: dict[str, Union[Predictor, Missing]] = {}
+        self.usable = {}
         for label, path in self.predictors.items():
-            predictors[label] = or_missing(load_predictor, path)
-            if not isinstance(predictors[label], Missing):
-                self.usable.append(label)
+            found = or_missing(load_predictor, path)
+            predictors[label] = found
+            if not isinstance(found, Missing):
+                self.usable[label] = found
         return predictors
 
     def _make_leaderboard(self, predictors: Predictors,

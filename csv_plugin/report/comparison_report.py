@@ -1,8 +1,8 @@
 """Show a comparison of two models as text, and as one line for logs."""
 from shlex import quote
 
-from csv_plugin.core.comparison import (MEAN, OF_RUNS, Comparison, interval_of,
-                                        name_of, number_of)
+from csv_plugin.core.comparison import (MEAN, Comparison, interval_of, name_of,
+                                        number_of)
 from csv_plugin.core.differences import LOSS_MARGIN
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import shortened
@@ -20,24 +20,23 @@ _BEGINNINGS = {
 
 
 def as_text(comparison: Comparison, width: float = WIDTH) -> str:
-    """Return the tables, notes and conclusion, for the terminal."""
+    """Return the conclusion, the tables and notes, for the terminal."""
     a, b = comparison.models
     parts = [wrapped([f'A: {a}', f'B: {b}'])]
+    parts.append(wrapped([conclusion(comparison)]))
     for heading, rows in comparison.tables():
         parts += [heading, text_table(rows, width)]
     notes = [f'* {note}' for note in comparison.notes]
     parts.append(wrapped([*_legend(comparison), *notes]))
-    parts.append(wrapped([conclusion(comparison)]))
     return '\n\n'.join(parts)
 
 
 def conclusion(comparison: Comparison) -> str:
-    """Return the conclusion of a comparison, in a few sentences.
+    """Return the conclusion of a comparison, in one or two sentences.
 
     The first sentence states the decisive difference. If this is the
     difference of losses, the next names the benchmarks where a difference is
-    predicted; if not, the next states the difference of losses. If the verdict
-    is about runs only, not about recipes, the last sentence says so.
+    predicted; if not, the next states the difference of losses.
     """
     decisive = comparison.decisive
     sentences = [_verdict(decisive)]
@@ -46,9 +45,6 @@ def conclusion(comparison: Comparison) -> str:
         sentences += _on_predictions(comparison)
     elif losses:
         sentences.append(f'By loss: {_verdict(losses[0])}')
-    if comparison.about == OF_RUNS:
-        sentences.append(
-            'This is about these two runs, not about their recipes.')
     return one_line(' '.join(sentences))
 
 

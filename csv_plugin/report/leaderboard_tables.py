@@ -14,7 +14,7 @@ from typing import Any
 from csv_plugin.core.formatting import (number, percent, possible_ranks,
                                         predicted_cell)
 from csv_plugin.core.overall import MEAN_ERROR, Overall
-from csv_plugin.core.predictions import OBSERVED
+from csv_plugin.core.predictions import LITTLE, OBSERVED
 from csv_plugin.core.text_tables import (WIDTH, blocks_that_fit, side_by_side,
                                          wrapped)
 from csv_plugin.io.files import FilePath, file_set, write_text
@@ -63,6 +63,8 @@ def as_short_text(board: Leaderboard, width: int, file: str) -> str:
         notes[most:] = [f'... and {n_more} more such lines in {file}.']
     notes += item_notes(predictions, board.items)
     notes += far_notes(predictions)
+    if predictions.says_little[:, :, 0].any():
+        notes.append(LITTLE)
     return f'{table}\n\n{wrapped(notes, width)}'
 
 

@@ -352,10 +352,10 @@ def outlier_notes(predictor: Predictor) -> list[str]:
     """
     if not predictor.outliers:
         return []
-    squares = (predictor.observed - predictor.left_out)**2
+    errors = np.abs(predictor.observed - predictor.left_out)
     is_sound = ~np.isin(predictor.fit_models, list(predictor.outliers))
-    with_all = number(_root_mean(squares))
-    without = number(_root_mean(squares[is_sound]))
+    with_all = number(_mean(errors))
+    without = number(_mean(errors[is_sound]))
     farthest_first = sorted(
         predictor.outliers, key=predictor.outliers.__getitem__, reverse=True)
     named = []
@@ -364,20 +364,20 @@ def outlier_notes(predictor: Predictor) -> list[str]:
         named.append(f'{model} ({size:.1f} times the expected error)')
     return [
         'Outliers among the training models, which count less: '
-        f'{first_names(named)}. Without them, the error of families left out '
-        f'is {without} points, with them {with_all}. Check their losses and '
-        'accuracies.'
+        f'{first_names(named)}. Without them, the mean absolute error of '
+        f'families left out is {without} points, with them {with_all}. Check '
+        'their losses and accuracies.'
     ]
 
 
-def _root_mean(squares: NDArray[np.float64]) -> float:
-    """Return the root of the mean of squared fractions, in points.
+def _mean(errors: NDArray[np.float64]) -> float:
+    """Return the mean of fractions, in points.
 
     NaN are left out; the result is NaN if nothing remains.
     """
-    if not np.isfinite(squares).any():
+    if not np.isfinite(errors).any():
         return math.nan
-    return percent(np.sqrt(np.nanmean(squares)))
+    return percent(float(np.nanmean(errors)))
 
 
 def _by_note(notes: Iterable[tuple[str, str]],

@@ -38,10 +38,7 @@ def _rows_of_one_model(board: Leaderboard) -> list[list[str]]:
     The columns of observed accuracies and of marks are left out if they are
     empty in all rows.
     """
-    header = [
-        'benchmark', OBSERVED, 'predicted', '', 'interval', 'chance',
-        'expected error'
-    ]
+    header = ['benchmark', OBSERVED, 'predicted', '', 'interval', 'chance']
     rows = _mean_rows(board)
     for b in range(len(board.predictions.benchmarks)):
         rows.append(_benchmark_row(board, b))
@@ -70,7 +67,7 @@ def _mean_rows(board: Leaderboard) -> list[list[str]]:
     [predicted] = percents(overall.values[:, 0])
     mark = '*' if overall.in_sample[0, 0] else ''
     ends = interval(view.low[0], view.high[0])
-    return [[name, observed, predicted, mark, ends, '', '']]
+    return [[name, observed, predicted, mark, ends, '']]
 
 
 def _benchmark_row(board: Leaderboard, b: int) -> list[str]:
@@ -86,8 +83,7 @@ def _benchmark_row(board: Leaderboard, b: int) -> list[str]:
         *percents([predictions.observed[0, b]]),
         number(percent(predictions.values[0, b, 0])), mark,
         interval(low, high, least),
-        number(percent(chance), '.0f'),
-        number(percent(predictions.expected_error[0, b, 0]))
+        number(percent(chance), '.0f')
     ]  # yapf: disable
 
 

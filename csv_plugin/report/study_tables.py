@@ -8,8 +8,9 @@ import numpy as np
 
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.formatting import ANY, number, percent
+from csv_plugin.core.overall import MEAN_ERROR
 from csv_plugin.core.predictions import Predictions
-from csv_plugin.core.predictor import BenchmarkFit
+from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import (MEAN_LOSS, BenchmarkErrors, Study,
                                    geometric_mean)
 from csv_plugin.core.text_tables import text_table, wrapped
@@ -55,13 +56,10 @@ _METHODS = {
 #: Maps benchmarks to the errors of one method.
 ErrorsByBenchmark = Mapping[str, BenchmarkErrors]
 
-#: Headers of the cells of `fit_cells`, and their legend.
-FIT_HEADER = 'RMS error', 'expected error'
+#: Legend of the errors that `fit_errors` returns.
 FIT_LEGEND = (
-    'Errors of the training models, each predicted from models of other '
-    'families, in points. RMS error: root mean square over the models. '
-    'Expected error: median over the models of the standard deviations that '
-    'were expected.')
+    f'{MEAN_ERROR}: mean absolute error of the training models, in points; '
+    'each is predicted from models of other families.')
 
 
 def write_predictions(folder: Path, study: Study,
@@ -107,12 +105,21 @@ def leaderboard(study: Study, models: Sequence[str]) -> Leaderboard:
     return Leaderboard.of(predictions, joints=joints)
 
 
-def fit_cells(part: BenchmarkFit) -> list[str]:
-    """Return the cells below `FIT_HEADER` for one benchmark.
+def fit_errors(predictor: Predictor) -> list[str]:
+    """Return the mean absolute error on each benchmark, in points, as cells.
 
-    Unknown errors are '-'.
+    The errors are those of the training models, each predicted from models of
+    other families. Unknown errors are '-'.
     """
-    return [number(percent(part.error)), number(percent(part.expected_error))]
+    sizes = np.abs(predictor.left_out - predictor.observed)
+    cells = []
+    for part, column in zip(predictor.benchmarks, sizes.T):
+        error = math.nan
+        # Errors are only known with models of two or more families.
+        if not math.isnan(part.error):
+            error = float(np.nanmean(column))
+        cells.append(number(percent(error)))
+    return cells
 
 
 def _of_method(study: Study) -> Predictions:
@@ -215,22 +222,6 @@ def _of_intervals(value: float, error: float, digits: str) -> str:
     return f'({ANY})' if is_uninformative else number(value, digits)
 
 
-def expected_line(study: Study) -> str:
-    """Return a line with the error to expect for models not fitted to.
-
-    It is the root mean square of the expected standard deviations, over these
-    models and the main benchmarks. The line is '' if there are no such models.
-    """
-    table = _of_method(study).select(benchmarks=study.predictions.main)
-    expected = table.expected_error[~table.in_sample]
-    expected = expected[~np.isnan(expected)]
-    if not len(expected):
-        return ''
-    error = math.sqrt(float(np.mean(expected**2)))
-    return ('Error to expect for the predicted models (standard deviation in '
-            f'points, over the main benchmarks): {number(percent(error))}.')
-
-
 def judged_benchmarks(study: Study) -> list[str]:
     """Return the main benchmarks with an error of the method under study."""
     errors = study.errors(study.predictions.methods[0])
@@ -297,7 +288,6 @@ def summary(study: Study, title: str, wide: bool = False) -> str:
         title,
         wrapped(outlier_notes(study.predictor)), table,
         wrapped([legend, '; '.join(methods) + '.']),
-        wrapped([expected_line(study)]),
         wrapped(far_notes(_of_method(study))),
         wrapped(learning_notes(study.predictor))
     ]
@@ -321,16 +311,16 @@ def write_report(path: FilePath,
         *far_notes(_of_method(study)), *remarks,
         *learning_notes(study.predictor, verbose=True)
     ]
-    fits = [['benchmark', *FIT_HEADER]]
-    for part in study.predictor.benchmarks:
-        fits.append([part.benchmark, *fit_cells(part)])
+    fits = [['benchmark', MEAN_ERROR]]
+    errors = fit_errors(study.predictor)
+    for part, error in zip(study.predictor.benchmarks, errors):
+        fits.append([part.benchmark, error])
     parts = [
         f'# {title}',
         indent(visible(command), '    '),
         '\n'.join(markdown_list(outlier_notes(study.predictor))),
         markdown_table(error_rows(study)),
         legend.strip(),
-        expected_line(study),
         '## Families left out',
         markdown_table(fits),
         FIT_LEGEND,

@@ -15,16 +15,16 @@ from csv_plugin.triage.result import (CHECKPOINT_FIELDS, FORECAST_FIELDS,
 
 
 def as_text(triage: Triage, width: float = WIDTH) -> str:
-    """Return the tables, the legend, the notes and the conclusion as text."""
+    """Return the conclusion, the tables, the legend and the notes as text."""
     parts = []
+    if triage.runs and triage.is_ranked:
+        parts.append(wrapped([_conclusion(triage)]))
     for heading, rows in triage.tables():
         parts += [heading, text_table(rows, width)]
     parts.append(wrapped([*triage.legend(), *_legend(triage)]))
     if triage.notes:
         notes = [f'* {note}' for note in triage.notes]
         parts += ['Notes', wrapped(notes)]
-    if triage.runs and triage.is_ranked:
-        parts.append(wrapped([_conclusion(triage)]))
     return '\n\n'.join(parts)
 
 

@@ -56,18 +56,19 @@ def row_of(lines, name):
     return next(line for line in lines if line.startswith(f'{name} ')).split()
 
 
-def test_tables_end_with_a_sentence(folder, capsys):
+def test_the_verdict_comes_before_the_tables(folder, capsys):
     save_predictor(train(('easy', ), shift=99), 'chance.safetensors')
     assert call(*DUMPS, '--predictor', 'chance.safetensors') == 0
     assert '* easy: not predictable yet, so no' in capsys.readouterr().out
     assert call(*DUMPS, *ANSWERS, '--by', 'easy') == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[:2] == ['A: old.safetensors', 'B: new.safetensors']
+    shown = capsys.readouterr().out
+    lines = shown.splitlines()
     assert all(len(line) <= 100 for line in lines)
-    sentence = ' '.join(' '.join(lines).split()).rpartition('B is better '
-                                                            'than A: acc')[2]
-    assert sentence.startswith('uracy on easy +16.60 points (')
-    assert 'By loss: B is better than A: mean loss -' in sentence
+    names, verdict, *_ = shown.split('\n\n')
+    assert names == 'A: old.safetensors\nB: new.safetensors'
+    verdict = ' '.join(verdict.split())
+    assert verdict.startswith('B is better than A: accuracy on easy +16.60 ')
+    assert '. By loss: B is better than A: mean loss -' in verdict
     row = row_of(lines[lines.index('Items'):], 'easy')
     assert row[1:6] == ['1000', '50.0', '%', '66.6', '%']
 
@@ -293,12 +294,16 @@ def test_tasks_are_those_of_the_harness(folder, capsys):
       ], 'PLACE: expected two, of A and of B, found 3. '),
     (['seed-1', 'gone', '--accuracies', 'seeds.csv'
       ], 'gone in seeds.csv: expected PLACE:MODEL with one of the models'),
+    ([
+        'seed-1', 'seed-2', '--accuracies', 'seeds.csv', '--same-recipe', 'x',
+        'y'
+    ], 'accuracies without losses: expected none of --same-recipe'),
     (['--accuracies', 'seeds.csv'], 'the runs of A and B beside it'),
     (['--level', '0.95'], 'a percentage from 1 to below 100'),
 ])
 def test_what_cannot_be_compared(folder, capsys, places, message):
     write_run('run', {'a': 0.3, 'b': 1.8})
-    (folder / 'seeds.csv').write_text('model,x\nseed-1,0.5\n')
+    (folder / 'seeds.csv').write_text('model,x\nseed-1,0.5\nseed-2,0.6\n')
     names = 'model,web/1,web/2,code/1,code/2'
     (folder / 'bits.csv').write_text(f'{names}\nnew,1.2,1.5,.5,1.6\n')
     (folder / 'few.csv').write_text('model,web/1,web/2,code/2\nnew,2,3,4\n')

@@ -76,7 +76,6 @@ def test_outputs(tmp_path, tables, capsys):
     assert row[1] == str(errors.n_models)
     assert row[2] == f'{100 * errors.mae:.1f}'
     assert row[4] == f'{errors.coverage:.0%}'
-    assert 'Error to expect for the predicted models' in said.out
     rows = all_rows(tmp_path)
     assert tuple(rows[0]) == PREDICTION_COLUMNS
     assert len(rows) == 15 * 5

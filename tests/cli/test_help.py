@@ -7,11 +7,7 @@ import pytest
 
 from csv_plugin.cli.salience import VERBS
 
-METAVARS = {
-    '--predictor': '[LABEL=]FILE',
-    '--models': 'CSV',
-    '--benchmarks': 'CSV'
-}
+METAVARS = {'--models': 'CSV', '--benchmarks': 'CSV'}
 
 
 @pytest.mark.parametrize('verb', VERBS)

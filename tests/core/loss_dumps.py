@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.model_losses import DumpInfo, ModelLosses, TokenLossDump
-from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.spans import TextSpans, TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 from tests.core import strategies
 
@@ -24,6 +24,15 @@ INFO = DumpInfo(TEXTS.fingerprint, 'org/模型', 'org/tok', 'bos 1', 'bfloat16',
                     'numpy': '1.26'
                 })
 LOSSES = {'zh': [2.5], 'en': [NAN, 0.125], 'empty': []}
+
+
+def short_tokens(lengths, n_bytes):
+    """Tokens of one byte each, empty ones at the end of a text."""
+    spans = []
+    for n_tokens, size in zip(lengths, n_bytes):
+        edges = np.minimum(np.arange(n_tokens + 1), size)
+        spans.append(TokenSpans(edges[:-1], edges[1:], size))
+    return TextSpans.of(spans)
 
 
 def row(name, **changes):

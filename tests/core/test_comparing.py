@@ -178,10 +178,10 @@ def test_accuracies_of_several_runs():
     assert x.errors['runs'] == pytest.approx(.01 * np.sqrt(2 / 3))
     assert found.decisive is mean and found.verdict == 'better'
     assert z.verdict == 'cannot tell' and found.about == 'recipes'
-    # Printed, the tables have headings, and the verdict comes last.
-    printed = str(found)
-    assert 'Observed accuracy, points' in printed and '+10.00' in printed
-    assert printed.splitlines()[-1] == repr(found)
+    # Printed, the verdict comes first, and the tables have headings.
+    _, verdict, heading, *tables = str(found).split('\n\n')
+    assert verdict == repr(found) and heading == 'Observed accuracy, points'
+    assert '+10.00' in tables[0]
     # Single runs have the noise of items, where their number is known.
     one = compare(
         accuracies=[table.select([table.models[0]]) for table in SCORES])
@@ -373,6 +373,33 @@ def test_predictions_and_answers_combined(predictor):
     assert easy['combined'].error == pytest.approx(np.hypot(both.error, noise))
     assert [*parts_on(more, 'other')['observed'].errors] == ['items']
     assert 'about these two runs' in more.notes[-1]
+
+
+@pytest.mark.parametrize('names, kind', [
+    (['easy', 'hard'], 'observed'),
+    (['easy', 'other'], 'predicted'),
+    (['hard', 'easy', 'other'], 'predicted'),
+    (['x', 'y'], 'predicted'),
+    (['hard'], 'predicted'),
+])
+def test_the_mean_over_the_main_benchmarks_decides(predictor, names, kind):
+    """It is the observed one if all main benchmarks were observed."""
+    tables = []
+    for run, accuracy in (A, .5), (B, .8):
+        values = np.full((1, len(names)), accuracy)
+        tables.append(
+            AccuracyTable((run.info.model, ), names, values,
+                          np.full(len(names), .25), np.full(len(names), 500)))
+    found = compare(A, B, predictor, accuracies=tables)
+    assert (found.decisive.benchmark, found.decisive.kind) == ('mean', kind)
+    grades = [{name: part['easy'] for name in names} for part in GRADES]
+    found = compare(A, B, predictor, grades)
+    kind = kind.replace('observed', 'combined')
+    assert (found.decisive.benchmark, found.decisive.kind) == ('mean', kind)
+    # On a single benchmark, what was observed has more to say.
+    name = names[0]
+    one = compare(A, B, predictor, accuracies=tables, decided_by=name)
+    assert one.decisive.kind == 'observed'
 
 
 def test_what_the_predictor_was_not_made_for_is_noted(predictor):

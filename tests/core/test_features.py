@@ -11,6 +11,7 @@ from csv_plugin.core.features import (Columns, FeatureTable, answer_mask,
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text
+from tests.core.loss_dumps import short_tokens
 
 NAN = float('nan')
 
@@ -20,8 +21,8 @@ def loss_table(losses, lengths, n_chars):
     return LossTable(
         tuple(f'm{i}' for i in range(len(losses))),
         tuple(f't{i}' for i in range(len(lengths))), losses,
-        np.append(0, np.cumsum(lengths)), np.array(n_chars),
-        3 * np.array(n_chars), 'f')  # yapf: disable
+        short_tokens(lengths, 3 * np.array(n_chars)), np.array(n_chars),
+        'f')  # yapf: disable
 
 
 @st.composite

@@ -7,7 +7,7 @@ import pytest
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import (LossTable, TargetTokens, TextLosses,
                                     TokenLosses)
-from csv_plugin.core.spans import TokenSpans
+from csv_plugin.core.spans import TextSpans, TokenSpans
 from csv_plugin.core.texts import Text, TextSet
 
 NAN = float('nan')
@@ -33,7 +33,7 @@ def words(model_losses):
 
 TABLE = LossTable(('x', 'y'), ('en', 'zh'),
                   np.array([[1.0, 2.0, 3.0], [4.0, NAN, 6.0]]),
-                  np.array([0, 2, 3]), np.array([5, 1]), np.array([5, 3]), 'f')
+                  TextSpans.of(TARGET), np.array([5, 1]), 'f')
 
 
 @pytest.mark.parametrize('losses, n_chars, message', [
@@ -98,7 +98,8 @@ def test_every_model_is_mapped_onto_the_target():
     assert built.text_ids == ('en', 'zh')
     np.testing.assert_array_equal(
         built.losses, [[0.5, 3.5, 7.0], [0.25, 4.0, 7.0], [NAN, NAN, NAN]])
-    assert built.token_offsets.tolist() == [0, 2, 3]
+    assert built.spans == TextSpans.of(TARGET)
+    assert built.text_of_token().tolist() == [0, 0, 1]
     assert built.n_chars.tolist() == [5, 1]
     assert built.n_bytes.tolist() == [5, 3]
 

@@ -257,7 +257,7 @@ def test_cells_in_the_order_of_the_models():
     table.high[:, 0, 0] = 0.45, 1, NAN
     table.extrapolated[:, 0, 0] = False, True, False
     table.in_sample[:, 0, 0] = True, True, False
-    expected = ['40.0 (30-45)*', '90.0 (any)*>', '-']
+    expected = ['40.0 (30-45)*', '90.0 (any)*>~', '-']
     assert table.cells('easy', 'ridge') == table.cells('easy') == expected
     wide = table.uninformative('ridge')
     assert wide[:, 0].tolist() == [False, True, False]
@@ -288,6 +288,33 @@ def test_marks_are_explained():
         assert [mark in cell
                 for cell in marked.cells('easy')] == [True, False, False]
         assert [line[:2] for line in marked.legend()[1:]] == [f'{mark} ']
+
+
+@pytest.mark.parametrize(
+    'low, high, says_little',
+    [
+        (.25, .62, False),
+        (.25, .63, True),
+        (.05, .62, False),  # What is below chance does not count.
+        (.62, 1, True),
+        (.63, 1, False),
+        (0, .2, False),
+        (NAN, NAN, False),
+    ])
+def test_intervals_over_more_than_half_of_the_range_are_marked(
+        low, high, says_little):
+    shape = 3, 2, 2
+    none = np.zeros(shape, bool)
+    table = cube(
+        low=np.full(shape, low), high=np.full(shape, high), at_chance=none)
+    table = replace(table, chance={'easy': .25, 'hard': .25})
+    marked = ['~' in marks for marks in table.marks('easy')]
+    assert marked == [says_little] * 3
+    legend = [line for line in table.legend() if line.startswith('~ ')]
+    assert len(legend) == says_little
+    # What is not predictable yet has a sign of its own.
+    unknown = replace(table, at_chance=~none)
+    assert not any('~' in marks for marks in unknown.marks('easy'))
 
 
 def test_print_shows_a_table():

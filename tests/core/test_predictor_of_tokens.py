@@ -90,13 +90,13 @@ def test_a_loss_table_must_be_on_the_tokens_of_the_training(world):
     table = TARGETS.table(losses)
     with pytest.raises(InputError, match='fingerprint others'):
         able.predict(replace(table, fingerprint='others'))
-    wide = replace(
-        table,
-        losses=np.hstack([table.losses] * 2),
-        token_offsets=2 * table.token_offsets)
-    for other in (wide, replace(table, token_offsets=[0, 2, 6, 9, 12, 15])):
+    fewer = table.spans.select([0, 1, 2, 3])
+    # As many tokens of each text, cut elsewhere.
+    ends = np.where(table.spans.ends < table.spans.n_bytes[0],
+                    table.spans.ends - 1, table.spans.ends)
+    for spans in (fewer, replace(table.spans, ends=ends)):
         with pytest.raises(InputError, match='the 15 tokens that the'):
-            able.predict(other)
+            able.predict(replace(table, spans=spans))
 
 
 def test_tokens_that_are_not_those_of_the_training_are_refused(world):

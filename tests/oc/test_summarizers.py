@@ -16,12 +16,14 @@ from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils.run import get_config_from_arg
 
 from csv_plugin.cli.copy_configs import PARTS
+from csv_plugin.cli.salience import main
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import csv_cell, markdown
 from csv_plugin.extras.page.run_pages import run_page
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
 from csv_plugin.io.runs.run_scores import read_run_accuracies
+from csv_plugin.io.text_sets import write_texts
 from csv_plugin.oc.run_checks import with_common_groups
 from csv_plugin.oc.summarizers import PredictedSummarizer
 from tests.hostile_names import FORMULAS
@@ -181,6 +183,24 @@ def test_one_row_of_losses(run, predictors):
     chosen = [(texts, 'n_texts'), texts]
     table, _ = summarize(config, predictors, dataset_abbrs=chosen)
     assert [row[2] for row in table[1:]] == ['n_texts', 'all_token_loss']
+
+
+@pytest.mark.parametrize('texts, is_shown', [(TEXTS, True),
+                                             (OTHER_TEXTS, False)])
+def test_the_next_command_names_the_texts_of_the_predictor(
+        run, predictors, capsys, texts, is_shown):
+    """The page shows its tokens, so only its own texts will do."""
+    write_texts(run / 'texts.jsonl', texts)
+    config = make_config(run, datasets=('easy', 'hard', 'texts'))
+    config.datasets[2].update(
+        path=str(run / 'texts.jsonl'), fingerprint=texts.fingerprint)
+    summarize(config, predictors)
+    words = shlex.split(capsys.readouterr().out.splitlines()[-1])
+    assert (words[-2:] == ['--texts', 'run/texts.jsonl']) == is_shown
+    assert ('--texts' in words) == is_shown
+    assert main(words[2:]) == 0
+    page = Path('report.html').read_text('utf-8')
+    assert ('give the validation set with --texts' in page) != is_shown
 
 
 @pytest.mark.parametrize('columns', [None, 60, 80, 200])

@@ -24,7 +24,7 @@ CELL = st.none() | st.tuples(FRACTIONS, FRACTIONS, FRACTIONS, st.booleans(),
                              st.booleans())
 NUMBER = r'(?:100\.0|\d?\d\.\d)'
 PERCENT = re.compile(rf'-|{NUMBER}\*?|[1-3]|{NUMBER} '
-                     r'\((?:any|\d+-\d+)\)\*?>?')
+                     r'\((?:any|\d+-\d+)\)\*?>?~?')
 DIFFERENCE = re.compile(rf'-?|[+-]{NUMBER}|{NUMBER}')
 
 

@@ -71,10 +71,10 @@ def test_outliers_among_training_models():
     predictor = fit_predictor(features, tables.accuracies, tables.groups)
     assert [*predictor.outliers] == [tables.models[worst]]
     note, = outlier_notes(predictor)
-    squares = (predictor.observed - predictor.left_out)**2
+    errors = np.abs(predictor.observed - predictor.left_out)
     rows = np.array(predictor.fit_models) != tables.models[worst]
-    without, with_all = (100 * np.sqrt(np.nanmean(part))
-                         for part in (squares[rows], squares))
+    without, with_all = (100 * np.nanmean(part)
+                         for part in (errors[rows], errors))
     size = predictor.outliers[tables.models[worst]]
     assert with_all > without
     assert note.startswith('Outliers among the training models, which count '

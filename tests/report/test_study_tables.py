@@ -14,8 +14,7 @@ from csv_plugin.io.tables import ModelInfo
 from csv_plugin.report.notes import learning_notes
 from csv_plugin.report.screen import markdown_table
 from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_rows,
-                                            expected_line, fit_cells,
-                                            leaderboard, summary,
+                                            fit_errors, leaderboard, summary,
                                             write_predictions, write_report)
 from tests.scripts import csv_rows
 
@@ -155,11 +154,11 @@ def test_report(tmp_path, study):
         legend = text.partition('\nAll errors are ')[2].partition('##')[0]
         assert column in legend
     table = text.partition('## Families left out\n\n')[2].splitlines()
-    for part in study.predictor.benchmarks:
-        row, = (line for line in table if cells(line)[0] == part.benchmark)
-        assert cells(row)[1:] == [*map(markdown, fit_cells(part))]
+    errors = fit_errors(study.predictor)
+    for name, error in zip(study.predictor.names, errors):
+        row, = (line for line in table if cells(line)[0] == name)
+        assert cells(row)[1:] == [markdown(error)]
     assert 'over 2 main benchmarks.' in ' '.join(text.split())
-    assert f'\n\n{expected_line(study)}\n\n' in text
     notes = text.partition('## Notes\n\n')[2].splitlines()
     learned = learning_notes(study.predictor, verbose=True)
     assert notes[-len(learned):] == [f'* {markdown(n)}' for n in learned]
@@ -180,7 +179,7 @@ def test_every_note_of_a_report_ends_in_one_period(tmp_path, study):
 
 
 def test_summary(study):
-    title, table, legend, expected, *_ = summary(study, 'Title').split('\n\n')
+    title, table, legend, *_ = summary(study, 'Title').split('\n\n')
     header, line, *rows = table.splitlines()
     assert title == 'Title' and legend.startswith('error: mean absolute')
     assert header.split() == ['benchmark', 'models', 'error', 'of', 'mean',
@@ -210,7 +209,6 @@ def test_summary(study):
         words = ['mean', 'of', str(len(MAIN)), 'by', method]
         assert row.split()[:6] == [*words, f'{100 * mean:.1f}']
         assert row.split()[-1] == f'{covered:.0%}'
-    assert ' '.join(expected.split()) == expected_line(study)
     assert ('mean-loss: the baseline, the mean loss with a learned floor.'
             in ' '.join(legend.split()))
     wide = summary(study, 'Title', wide=True)
@@ -218,15 +216,15 @@ def test_summary(study):
     assert '|' not in wide and ' Spearman ' in wide
 
 
-def test_the_error_to_expect_is_that_of_predicted_models(study):
-    """Not that of the training models, which is smaller."""
-    table = study.predictions
-    cells = [table.at(model, name) for name in MAIN for model in table.models]
-    squares = [c.expected_error**2 for c in cells if not c.in_sample]
-    error = 100 * np.mean(squares)**.5
-    assert expected_line(study).endswith(f'main benchmarks): {error:.1f}.')
-    fitted = study.predictions.select(table.models[:10])
-    assert expected_line(replace(study, predictions=fitted)) == ''
+def test_errors_of_families_left_out_are_mean_absolute_errors(study):
+    predictor = study.predictor
+    easy, hard, *_ = fit_errors(predictor)
+    errors = np.abs(predictor.left_out - predictor.observed)[:, :2]
+    assert [easy, hard] == [f'{e:.1f}' for e in 100 * errors.mean(axis=0)]
+    assert easy != f'{100 * predictor.benchmarks[0].error:.1f}'
+    unknown = replace(predictor.benchmarks[0], error=math.nan)
+    alone = replace(predictor, benchmarks=(unknown, *predictor.benchmarks[1:]))
+    assert fit_errors(alone)[:2] == ['-', hard]
 
 
 def test_outliers_are_named_before_the_table(tmp_path, study):

@@ -32,7 +32,7 @@ def test_tables(early):
     assert other.split()[4:6] == ['2', f'{order.best[1]:.0%}']
     assert text.index(line) < text.index(other)
     assert 'rank, best: the ranks that are possible (90%)' in text
-    stop, best = text.splitlines()[-1].split('. ')
+    stop, best = text.splitlines()[0].split('. ')
     assert stop == ('Stop bad' if ' stop ' in other else 'Stop none')
     assert best.startswith('good is most likely to end best')
 

@@ -141,7 +141,8 @@ def _column(name: str, scores: Sequence[Cell],
         records.append(wanted[0][1])
     check_settings(records, (SHOTS, ))
     if not cells:
-        raise InputError(name, 'one score of each model', 'several',
+        raise InputError(name, f'a model with a single {metric}',
+                         'only models with several, which differ',
                          'Leave out all records but one of each model.')
     return cells
 

@@ -21,7 +21,7 @@ from csv_plugin.extras.heat_maps import HeatMap, full_weight, strongest_maps
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.report.leaderboard_tables import mean_cells, rank_cells
 from csv_plugin.report.leaderboards import Leaderboard
-from csv_plugin.report.study_tables import FIT_HEADER, FIT_LEGEND, fit_cells
+from csv_plugin.report.study_tables import FIT_LEGEND, fit_errors
 
 #: Number of shades for weights from 0 to full colour. Each shade is a class in
 #: the style sheet.
@@ -123,6 +123,7 @@ def render(page: Page) -> str:
         predictions=predictions,
         has_observed=predictions.has_observed(),
         rows=rows,
+        marks=_marks(predictions),
         outside=_outside(predictions),
         finding=_finding(predictions, comparisons[0]),
         overall=overall if overall.has_means else None,
@@ -130,15 +131,15 @@ def render(page: Page) -> str:
         rank_cells=ranks,
         mean_bars=_mean_bars(overall),
         order=overall.order(),
-        blocks=_blocks(predictions.benchmarks),
+        blocks=_blocks(predictions),
         has_tokens=isinstance(page.heat_maps, Missing) or page.heat_maps != [],
         comparisons=comparisons,
         is_judged=any(errors['n_cells'] for errors in comparisons),
         style=style,
         style_hash=_hash(style),
         levels=range(N_LEVELS, 0, -1),
-        fit_cells=fit_cells,
-        fit_header=FIT_HEADER,
+        fit_errors=fit_errors,
+        mean_error=MEAN_ERROR,
         fit_legend=FIT_LEGEND)
 
 
@@ -165,8 +166,8 @@ def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
     """Return the title of the page.
 
     It has the numbers of models and benchmarks, and the mean absolute error
-    on held-out models. Without observed accuracies, it has the root mean
-    square of the expected errors instead.
+    on held-out models. Without observed accuracies, it has the mean width of
+    the intervals instead.
     """
     cells = predictions.held_out(errors['label'])
     if not errors['n_cells']:
@@ -177,22 +178,27 @@ def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
         found += f': {MEAN_ERROR} {points(100 * errors["overall"])} points'
     else:
         p = predictions.methods.index(errors['label'])
-        expected = predictions.expected_error[:, :, p]
-        known = expected[~np.isnan(expected)]
-        if len(known):
-            size = math.sqrt(float(np.mean(known**2)))
-            found += f': errors of {points(100 * size)} points are expected'
+        widths = (predictions.high - predictions.low)[:, :, p]
+        if np.isfinite(widths).any():
+            width = points(percent(np.nanmean(widths)))
+            found += (f': {predictions.level:.0%} intervals are {width} '
+                      'points wide on average')
     if errors['n_judged']:
         found += f', {errors["n_inside"]} of {errors["n_judged"]} inside'
     return found
 
 
-def _blocks(benchmarks: Sequence[str]) -> list[Sequence[str]]:
-    """Divide benchmarks into groups, for tables of about equal width."""
-    most = 5
+def _blocks(predictions: Predictions) -> list[Sequence[str]]:
+    """Divide benchmarks into groups, for tables of about equal width.
+
+    A table fits a page of 1280 pixels unless names are long.
+    """
+    benchmarks = predictions.benchmarks
+    # With observed accuracies, a benchmark has three columns.
+    most = 4 if predictions.has_observed() else 5
     n_blocks = -(-len(benchmarks) // most)
     length = -(-len(benchmarks) // n_blocks)
-    blocks = []
+    blocks: list[Sequence[str]] = []
     for first in range(0, len(benchmarks), length):
         blocks.append(benchmarks[first:first + length])
     return blocks
@@ -222,6 +228,17 @@ def _mean_bars(overall: Overall) -> list[dict[str, Optional[float]]]:
             percents[name] = None if math.isnan(value) else percent(value)
         bars.append(percents)
     return bars
+
+
+def _marks(predictions: Predictions) -> dict[tuple[str, str, str], str]:
+    """Return the marks of predictions, by predictor, model and benchmark."""
+    marks = {}
+    for label in predictions.methods:
+        for name in predictions.benchmarks:
+            of_models = predictions.marks(name, label)
+            for model, mark in zip(predictions.models, of_models):
+                marks[label, model, name] = mark
+    return marks
 
 
 def _outside(predictions: Predictions) -> set[tuple[str, str, str]]:

@@ -1,5 +1,6 @@
 """Draws curves of pretraining runs, one panel per benchmark."""
 from collections.abc import Mapping
+from typing import Optional
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -20,8 +21,9 @@ def trajectory_picture(triage: Triage) -> Figure:
 
     The horizontal axis has training tokens or steps (`triage.measure`). It is
     logarithmic if they span more than a factor of 10. Lines are predictions,
-    and bands their intervals. Forecasts are points with error bars. The
-    forecasts of several runs are drawn side by side around their budget.
+    and bands their intervals; a run with a single checkpoint is a filled
+    point. Forecasts are empty points with error bars. The points of several
+    runs at the end are drawn side by side around their budget.
     """
     figure, (row, ) = panels(len(triage.benchmarks))
     names = [run.name for run in triage.runs]
@@ -38,19 +40,40 @@ def trajectory_picture(triage: Triage) -> Figure:
 def _draw_panel(axes: Axes, triage: Triage, benchmark: str,
                 look: Mapping[str, Look]) -> None:
     b = triage.benchmarks.index(benchmark)
-    for run in triage.runs:
-        _draw_predictions(axes, triage, run, b, look[run.name])
+    shifts = _shifts(triage)
     tokens: list[float] = []
     for run in triage.runs:
         tokens += run.tokens.tolist()
-    ahead = sorted(end for end in triage.ends if end.tokens < end.budget)
-    # Distance between neighbouring forecasts, as a share of the budget.
-    apart = 0.025
-    for i, end in enumerate(ahead):
-        shift = 1 + apart * (i - (len(ahead) - 1) / 2)
-        _draw_forecast(axes, triage, end, b, look[end.name], shift)
-        tokens.append(end.budget)
+        shift = shifts.get(run.name, 1.0) if run.finished else 1.0
+        _draw_predictions(axes, triage, run, b, look[run.name], shift)
+    for end in sorted(triage.ends):
+        if end.tokens < end.budget:
+            _draw_forecast(axes, triage, end, b, look[end.name],
+                           shifts[end.name])
+            tokens.append(end.budget)
     _scale(axes, min(tokens), max(tokens))
+
+
+def _shifts(triage: Triage) -> dict[str, float]:
+    """Return the factors that place the points at the budget side by side.
+
+    These points, by the name of their run, are forecasts and finished runs
+    with a single checkpoint.
+    """
+    alone = set()
+    for run in triage.runs:
+        if run.finished and len(run.tokens) == 1:
+            alone.add(run.name)
+    names = []
+    for end in sorted(triage.ends):
+        if end.tokens < end.budget or end.name in alone:
+            names.append(end.name)
+    # Distance between neighbouring points, as a share of the budget.
+    apart = 0.025
+    shifts = {}
+    for i, name in enumerate(names):
+        shifts[name] = 1 + apart * (i - (len(names) - 1) / 2)
+    return shifts
 
 
 def _scale(axes: Axes, first: float, last: float) -> None:
@@ -81,43 +104,67 @@ def short_count(number: float) -> str:
     return f'{number:g}'
 
 
-def _draw_predictions(axes: Axes, triage: Triage, run: Run, b: int,
-                      own: Look) -> None:
+def _draw_predictions(axes: Axes, triage: Triage, run: Run, b: int, own: Look,
+                      shift: float) -> None:
+    """Draw a line with a band, or a single checkpoint as a point with a bar.
+
+    `shift` is the factor by which the point is moved sideways.
+    """
     table = triage.predictions.select(run.checkpoints)
-    low = 100 * table.low[:, b, 0]
-    high = 100 * table.high[:, b, 0]
+    values = table.values[:, b, 0]
+    low, high = table.low[:, b, 0], table.high[:, b, 0]
+    if len(values) == 1:
+        _draw_point(axes, run.tokens[0] * shift, values[0], low[0], high[0],
+                    own)
+        return
     axes.fill_between(
-        run.tokens, low, high, color=own.colour, alpha=0.15, lw=0, zorder=1)
-    axes.plot(
         run.tokens,
-        100 * table.values[:, b, 0],
+        100 * low,
+        100 * high,
         color=own.colour,
-        ls=own.line,
-        zorder=2)
+        alpha=0.15,
+        lw=0,
+        zorder=1)
+    axes.plot(
+        run.tokens, 100 * values, color=own.colour, ls=own.line, zorder=2)
 
 
 def _draw_forecast(axes: Axes, triage: Triage, end: End, b: int, own: Look,
                    shift: float) -> None:
     found = triage.forecasts.at(end.name, triage.benchmarks[b])
     assert isinstance(found, Prediction)
-    value = 100 * found.value
     place = end.budget * shift
     for run in triage.runs:
         if run.name == end.name:
             last = triage.predictions.select([run.checkpoints[-1]])
-            axes.plot([end.tokens, place], [100 * last.values[0, b, 0], value],
+            axes.plot([end.tokens, place],
+                      [100 * last.values[0, b, 0], 100 * found.value],
                       color=own.colour,
                       ls=':',
                       zorder=2)
+    _draw_point(axes, place, found.value, found.low, found.high, own, 'white')
+
+
+def _draw_point(axes: Axes,
+                place: float,
+                value: float,
+                low: float,
+                high: float,
+                own: Look,
+                face: Optional[str] = None) -> None:
+    """Draw an accuracy as a point, and its interval as a bar.
+
+    Accuracies are fractions. `face` is the colour inside the marker, by
+    default the colour of its edge.
+    """
     # The expected accuracy may lie outside the interval.
-    below = max(value - 100 * found.low, 0)
-    above = max(100 * found.high - value, 0)
+    below, above = max(value - low, 0), max(high - value, 0)
     axes.errorbar(
         place,
-        value, [[below], [above]],
+        100 * value, [[100 * below], [100 * above]],
         color=own.colour,
         marker=own.marker,
-        markerfacecolor='white',
+        markerfacecolor=face,
         capsize=3,
         zorder=3)
 

@@ -204,6 +204,21 @@ def test_models_with_other_numbers_of_examples(tmp_path):
         read_every_eval_ever([tmp_path])
 
 
+def test_models_that_all_have_several_scores(tmp_path):
+    """Those with another metric have one, which does not count."""
+    records = [
+        scored('a', .5),
+        scored('a', .6),
+        scored('b', .4, 'exact_match')
+    ]
+    for number, changes in enumerate(records):
+        record(tmp_path / f'{number}.json', **changes)
+    found = ('hellaswag: expected a model with a single accuracy, found only '
+             'models with several, which differ')
+    with pytest.raises(InputError, match=found):
+        read_every_eval_ever([tmp_path])
+
+
 def test_evaluations_that_are_not_there_are_named():
     with pytest.raises(InputError, match='expected accuracies on mmlu'):
         read_every_eval_ever([DATA / 'record.json'], ['mmlu'])

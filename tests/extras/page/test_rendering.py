@@ -14,7 +14,7 @@ from csv_plugin.extras.page.rendering import (N_LEVELS, HeatSection, Picture,
                                               render)
 from csv_plugin.report.leaderboard_tables import mean_cells
 from csv_plugin.report.leaderboards import Leaderboard
-from csv_plugin.report.study_tables import fit_cells
+from csv_plugin.report.study_tables import fit_errors
 from tests.extras.page.pages import (EVIL, Reader, awkward_board, hostile_page,
                                      make_board, make_page, page_cells)
 from tests.report.boards import NO_DUMP, predict
@@ -29,7 +29,7 @@ def test_numbers_and_marks():
     # The model with the largest mean stands first.
     assert words[2] == 'm0 – 40.0 (30–50) – 50.0 40.0 (30–50) −10.0'
     assert words[1] == 'm1 51.0 – – 51.0 40.0 (30–50) −11.0'
-    assert words[0] == 'm2 52.0 55.0 (50–60)* +3.0 52.0 60.0 (40–80)> +8.0'
+    assert words[0] == 'm2 52.0 55.0 (50–60)* +3.0 52.0 60.0 (40–80)>~ +8.0'
     assert words[5] == 'm0 – 40.0 (30–50) – 50.0 40.0 (30–50) −10.0'
     assert {NO_DUMP.reason, 'unknown'
             } <= {attributes.get('title')
@@ -42,10 +42,17 @@ def test_numbers_and_marks():
     assert ('<h1>3 models on 1 benchmark: mean abs. error 9.7 points, 2 of 3 '
             'inside</h1>') in html
     assert '2 of 3' in html and '1 of 5' in html
+    assert '“inside”' in html
+
+
+def test_without_observed_accuracies_the_title_has_the_width_of_intervals():
     plain = page_cells()
     plain.observed.update(dict.fromkeys(plain.observed, NO_DUMP))
-    assert '“inside”' in html and '“inside”' not in render(
-        make_page(plain.board()))
+    plain.predicted['predicted', 'm1', 'b0'] = predict(.4, .1, .4)
+    html = render(make_page(plain.board()))
+    assert ('<h1>3 models on 2 benchmarks: 90% intervals are 25.0 points wide '
+            'on average</h1>') in html
+    assert '“inside”' not in html
 
 
 def test_intervals_that_contain_everything_do_not_count():
@@ -121,8 +128,8 @@ def test_provenance_of_a_predictor():
         re.findall('<td[^>]*>(.*?)</td>', row)
         for row in table.split('<tr>')[2:]
     ]
-    expected = [fit_cells(part) for part in predictor.benchmarks]
-    assert [row[-2:] for row in rows] == expected
+    expected = fit_errors(predictor)
+    assert [row[-1] for row in rows] == expected
     assert expected[0] != expected[1]
     assert [row[0] for row in rows
             ] == [f'{100 * part.chance:.1f}' for part in predictor.benchmarks]
@@ -205,3 +212,58 @@ def test_the_page_stands_alone():
     assert policy.startswith(
         f"default-src 'none'; style-src 'sha256-{style_hash}'")
     assert 'script' not in policy and 'unsafe' not in policy
+
+
+@pytest.mark.parametrize('is_known, sizes', [(True, [3, 2]), (False, [5])])
+def test_tables_of_many_benchmarks_are_divided(is_known, sizes):
+    """Observed accuracies and differences take the place of two of them."""
+    names = [f'b{b}' for b in range(5)]
+    cells = page_cells(benchmarks=names, labels=('predicted', ))
+    if not is_known:
+        cells.observed.update(dict.fromkeys(cells.observed, NO_DUMP))
+    tables = re.findall('aria-label="Scores on ([^"]*)"',
+                        render(make_page(cells.board())))
+    assert [len(table.split(', ')) for table in tables] == sizes
+
+
+def luminance(colour) -> float:
+    """Relative luminance of red, green and blue in 0..255."""
+    parts = []
+    for part in colour:
+        share = part / 255
+        parts.append(share / 12.92 if share <= .04045 else ((share + .055) /
+                                                            1.055)**2.4)
+    return .2126 * parts[0] + .7152 * parts[1] + .0722 * parts[2]
+
+
+def contrast(one, other) -> float:
+    darker, lighter = sorted(map(luminance, (one, other)))
+    return (lighter + .05) / (darker + .05)
+
+
+@pytest.mark.parametrize('is_dark', [False, True])
+def test_text_can_be_read_on_every_colour(is_dark):
+    """The contrast is at least 4.5, that of the guidelines of the web."""
+    style = Reader(render(make_page(make_board()))).style
+    themes = re.findall(r':root \{(.*?)\}', style, re.S)
+    colours = {}
+    for name, value in re.findall(r'--(\w+): (#\w+|[\d ]+);', themes[is_dark]):
+        if value.startswith('#'):
+            digits = value[1:]
+            if len(digits) < 6:
+                digits = re.sub('(.)', r'\1\1', digits)
+            colours[name] = [*bytes.fromhex(digits)[:3]]
+        else:
+            colours[name] = [*map(int, value.split())]
+    text, wash = colours['text'], colours['wash']
+    for name in ('text', 'muted', 'blue', 'orange'):
+        assert contrast(colours[name], colours['page']) >= 4.5, name
+    assert contrast(colours['muted'], wash) >= 4.5
+    for sign in ('plus', 'minus'):
+        # The darkest shade of tokens.
+        share = float(re.findall(rf'var\(--{sign}\) / ([\d.]+)', style)[-1])
+        shade = [
+            share * part + (1 - share) * below
+            for part, below in zip(colours[sign], wash)
+        ]
+        assert contrast(text, shade) >= 4.5, sign

@@ -156,6 +156,25 @@ def test_trajectories_and_forecasts():
     ]
 
 
+def test_a_finished_run_with_a_single_checkpoint_is_a_point():
+    """A line and a band of one checkpoint would show nothing."""
+    triage = some_triage(tokens=(2e9, ), budget=2e9)
+    figure = pictures.trajectory_picture(triage)
+    for b, axes in enumerate(figure.axes):
+        for r, run in enumerate(triage.runs):
+            table = triage.predictions.select(run.checkpoints)
+            value, low, high = (100 * part[0, b, 0]
+                                for part in (table.values, table.low,
+                                             table.high))
+            point = axes.containers[r].lines[0]
+            # The points of one budget stand apart, around it.
+            place = (0.9875, 1.0125)[r] * 2e9
+            assert point.get_xydata().tolist() == [[place, value]]
+            assert point.get_marker() not in ('None', '')
+            [[bar]] = [c.get_segments() for c in axes.containers[r].lines[2]]
+            np.testing.assert_allclose(bar, [[place, low], [place, high]])
+
+
 def test_steps_picture():
     """Models, curve and errors of three steps, and the error of all steps."""
     steps = some_steps()

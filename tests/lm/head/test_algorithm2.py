@@ -13,6 +13,7 @@ from csv_plugin.core.scaling_law import Curve, fit_curve
 from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.algorithm2 import HeadObjective, train_heads
 from csv_plugin.lm.head.scoring_head import ScoringHead
+from tests.core.loss_dumps import short_tokens
 
 N_MODELS, N_TOKENS, WIDTH = 16, 90, 3
 BENCHMARKS = ('code', 'law', 'math')
@@ -36,8 +37,9 @@ class World:
         losses = 2 - 0.3 * skill[:, kind]
         losses += 0.2 * rng.normal(size=losses.shape)
         n_chars = 4 * np.diff(OFFSETS)
-        self.table = LossTable(MODELS, ('a', 'b'), losses, OFFSETS, n_chars,
-                               n_chars, 'abc')
+        spans = short_tokens(np.diff(OFFSETS), n_chars)
+        self.table = LossTable(MODELS, ('a', 'b'), losses, spans, n_chars,
+                               'abc')
         score = losses @ (0.1 + np.eye(3)[kind])
         score = (score - score.mean(axis=0)) / score.std(axis=0)
         values = Curve(-2.0, 0.3, 0.25).accuracies(score)

@@ -8,6 +8,7 @@ from csv_plugin.core.losses import LossTable
 from csv_plugin.lm.head.scoring_head import (BLOCK_ROWS, ScoringHead,
                                              losses_per_character,
                                              weighted_losses)
+from tests.core.loss_dumps import short_tokens
 
 #: More than two blocks, the last one not full.
 N_TOKENS, WIDTH, N_BENCHMARKS, N_MODELS = 2 * BLOCK_ROWS + 3, 4, 3, 5
@@ -27,8 +28,7 @@ def make_table(losses, n_chars):
     n = losses.shape[1]
     return LossTable(
         tuple(f'm{i}' for i in range(len(losses))), ('a', 'b'), losses,
-        np.array([0, 2, n]), np.array([4, n_chars - 4]),
-        np.array([5, n_chars]), '')
+        short_tokens([2, n - 2], [5, n_chars]), np.array([4, n_chars - 4]), '')
 
 
 def test_heads_start_with_uniform_weights():
