@@ -348,14 +348,18 @@ def outlier_notes(predictor: Predictor) -> list[str]:
     """Return a line on outliers among the training models, if there are any.
 
     It names them, and compares the errors of families left out with and
-    without them.
+    without them, unless all training models are outliers.
     """
     if not predictor.outliers:
         return []
     squares = (predictor.observed - predictor.left_out)**2
     is_sound = ~np.isin(predictor.fit_models, list(predictor.outliers))
     with_all = number(_root_mean(squares))
-    without = number(_root_mean(squares[is_sound]))
+    error = f'The error of families left out is {with_all} points.'
+    if is_sound.any():
+        without = number(_root_mean(squares[is_sound]))
+        error = (f'Without them, the error of families left out is {without} '
+                 f'points, with them {with_all}.')
     farthest_first = sorted(
         predictor.outliers, key=predictor.outliers.__getitem__, reverse=True)
     named = []
@@ -364,9 +368,7 @@ def outlier_notes(predictor: Predictor) -> list[str]:
         named.append(f'{model} ({size:.1f} times the expected error)')
     return [
         'Outliers among the training models, which count less: '
-        f'{first_names(named)}. Without them, the error of families left out '
-        f'is {without} points, with them {with_all}. Check their losses and '
-        'accuracies.'
+        f'{first_names(named)}. {error} Check their losses and accuracies.'
     ]
 
 

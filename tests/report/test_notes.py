@@ -1,6 +1,7 @@
 """Notes: plain words about what was learned and how far it goes."""
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -81,6 +82,24 @@ def test_outliers_among_training_models():
                            f'less: {tables.models[worst]} ({size:.1f} times')
     assert (f'left out is {without:.1f} points, with them {with_all:.1f}.'
             in note)
+
+
+def test_all_training_models_are_outliers():
+    """Then no error is left without them."""
+    predictor = SimpleNamespace(
+        fit_models=('a', 'b'),
+        outliers={
+            'a': 3.5,
+            'b': 4.
+        },
+        observed=np.array([[1.], [.8]]),
+        left_out=np.array([[.9], [.7]]))
+    note, = outlier_notes(predictor)
+    assert note == (
+        'Outliers among the training models, which count less: b (4.0 times '
+        'the expected error), a (3.5 times the expected error). The error of '
+        'families left out is 10.0 points. Check their losses and '
+        'accuracies.')
 
 
 def found(cells):
