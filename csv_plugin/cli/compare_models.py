@@ -37,7 +37,7 @@ from csv_plugin.core.measured import ALIKE, check_measured
 from csv_plugin.core.noise import BETTER, SAME, UNCLEAR, WORSE
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.model_tables import (measured_losses, read_accuracy_columns,
-                                        read_loss_features, scores_alone)
+                                        read_loss_features, read_scores_alone)
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import find_dumps
 from csv_plugin.report.comparison_report import as_line, as_text
@@ -181,7 +181,7 @@ def _accuracies(
             '--accuracies', 'the runs of A and B beside it', 'none',
             'Name two models of the table, or several '
             'with --against.')
-    table = scores_alone(*read_accuracy_columns(path))
+    table = read_scores_alone(path)
     if predictor:
         n_items = []
         others = []

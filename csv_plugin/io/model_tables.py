@@ -230,15 +230,28 @@ def read_accuracies(scores_path: FilePath,
         InputError: One of the files cannot be used, or a benchmark with
             accuracies has no row in the table of benchmarks.
     """
-    file = os.fspath(scores_path)
-    accuracies = read_accuracy_columns(scores_path)
-    accuracies = _left_out(file, accuracies, no_accuracies(accuracies.columns),
-                           'accuracies')
+    accuracies = _accuracies_alone(scores_path)
     info = read_benchmarks(benchmarks_path)
     check_names_in(scores_path, 'benchmarks', accuracies.columns,
                    benchmarks_path, info)
     kept = {name: info[name] for name in accuracies.columns}
     return accuracy_table(accuracies.models, kept, accuracies.values)
+
+
+def read_scores_alone(path: FilePath) -> AccuracyTable:
+    """Read accuracies whose chance levels and numbers of items are not known.
+
+    Columns are read, left out or refused as by `read_accuracies`. Chance
+    levels and numbers of items are set to 0.
+    """
+    return scores_alone(*_accuracies_alone(path))
+
+
+def _accuracies_alone(path: FilePath) -> ModelColumns:
+    """Read the columns of a table that may be accuracies; warn of others."""
+    table = read_accuracy_columns(path)
+    return _left_out(
+        os.fspath(path), table, no_accuracies(table.columns), 'accuracies')
 
 
 def accuracy_table(models: Sequence[str], info: Mapping[str, BenchmarkInfo],

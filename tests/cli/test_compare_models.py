@@ -202,6 +202,19 @@ def test_several_runs_of_each(folder, capsys):
     assert 'PLACE:' not in capsys.readouterr().out
 
 
+def test_means_in_a_table_of_accuracies_are_no_benchmarks(folder, capsys):
+    write_seeds()
+    lines = Path('seeds.csv').read_text().splitlines()
+    Path('more.csv').write_text('\n'.join(
+        [f'{lines[0]},mean', *(f'{line},0.9' for line in lines[1:])]))
+    names = 's1', 's2', 's3', '--against', 't1', 't2', 't3'
+    assert call(*names, '--accuracies', 'seeds.csv', '--json') == 0
+    plain = json.loads(capsys.readouterr().out)
+    with pytest.warns(UserWarning, match="left out: 'mean' .means over other"):
+        assert call(*names, '--accuracies', 'more.csv', '--json') == 0
+    assert json.loads(capsys.readouterr().out) == plain
+
+
 def test_accuracies_of_runs_beside_their_losses(folder, capsys):
     """Names of dumps are those of models in the table."""
     (folder /
