@@ -357,11 +357,18 @@ def _of_tensor(file: str) -> ModelColumns:
     """
     remedy = "Write 'losses' as float32, in the order of the files beside it."
     try:
-        values = load(read_bytes(file))['losses']
-    # KeyError: there is no such tensor, or numpy does not have its type.
+        tensors = load(read_bytes(file))
+    # KeyError: numpy does not have the type of a tensor.
     except (SafetensorError, KeyError, ValueError) as error:
         raise InputError(file, "a tensor 'losses'", str(error),
                          remedy) from error
+    if 'losses' not in tensors:
+        names = shortened(', '.join(map(repr, tensors)), 100)
+        raise InputError(
+            file, "a tensor 'losses'", f'only {names}' if names else 'none',
+            'Give a table of losses of several models here. Dumps (token '
+            'losses of one model each) have an argument of their own.')
+    values = tensors['losses']
     rows = read_rows(Path(file).with_name('models.csv'), ('model', ))
     models = tuple(row.cells['model'] for row in rows)
     units = Path(file).with_name('units.txt')
