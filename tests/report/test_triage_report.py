@@ -75,6 +75,8 @@ def test_what_is_not_known_or_compared(runs, earlier, shown, absent):
         train(), runs, run_dumps(earlier) if earlier else None, budget=budget)
     text = as_text(made)
     assert shown in ' '.join(text.split(' ')) or shown in text
+    if 'as fewer than 2' in text:
+        assert '(--history or, of tables, --fit)' in ' '.join(text.split())
     for word in absent:
         assert word not in text
     if len(made.ends) == 1:
