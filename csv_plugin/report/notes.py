@@ -446,6 +446,32 @@ def _too_few(n: int, n_families: int) -> str:
             f'{_WOULD_DO}.')
 
 
+def chance_notes(accuracies: AccuracyTable,
+                 fitted: Sequence[str]) -> list[str]:
+    """Return lines on benchmarks whose chance level is probably wrong.
+
+    All models to fit to have accuracies below it there, by more than the noise
+    of items. Arguments are as in `shortage_notes`.
+    """
+    # Number of items where it is unknown, number of models, and number of
+    # standard errors of the best accuracy, for a benchmark to be named.
+    usual, least, far = 1000, 3, 3
+    table = accuracies.select(fitted)
+    lines = []
+    for b, name in enumerate(table.benchmarks):
+        known = table.values[~np.isnan(table.values[:, b]), b]
+        chance = float(table.chance[b])
+        n_items = int(table.n_items[b]) or usual
+        noise = math.sqrt(chance * (1 - chance) / n_items)
+        if len(known) >= least and known.max() < chance - far * noise:
+            lines.append(
+                f'{name}: all {len(known)} models to fit to are below its '
+                f'chance level of {percent(chance):.3g} %, the best with '
+                f'{percent(known.max()):.1f} %. Check the chance level: 0 '
+                'with free answers, 1/k with k options.')
+    return lines
+
+
 def family_notes(families: Mapping[str, str],
                  losses: Mapping[str, NDArray]) -> list[str]:
     """Return lines on names that look alike, and on models with equal losses.

@@ -12,8 +12,8 @@ from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import Overall
 from csv_plugin.core.predictions import NOT_YET, Missing
-from csv_plugin.report.notes import (family_notes, far_notes, findings,
-                                     first_names, learning_notes,
+from csv_plugin.report.notes import (chance_notes, family_notes, far_notes,
+                                     findings, first_names, learning_notes,
                                      outlier_notes, predictor_notes,
                                      shortage_notes)
 from tests.report.boards import NO_DUMP, make_cells, predict
@@ -191,6 +191,25 @@ def test_models_that_were_not_run_do_not_count():
     few, none = shortage_notes(table, families, models)
     assert few.startswith('few: too few models to fit to, 2 of 2 families')
     assert none == 'none: left out, as no model to fit to was run there.'
+
+
+def test_chance_levels_that_cannot_be():
+    """All models are clearly below, such as with free answers and 1/4."""
+    models = tuple(map(str, range(5)))
+    values = np.tile(np.linspace(.1, .2, 5)[:, None], 4)
+    values[:, 3] = np.linspace(.1, .3, 5)
+    table = AccuracyTable(models, ('wrong', 'noise', 'free', 'above'), values,
+                          np.array([.25, .25, 0, .25]),
+                          np.array([1000, 50, 1000, 1000]))
+    assert chance_notes(table, models) == [
+        'wrong: all 5 models to fit to are below its chance level of 25 %, '
+        'the best with 20.0 %. Check the chance level: 0 with free answers, '
+        '1/k with k options.'
+    ]
+    # Only the models to fit to count.
+    assert [
+        note.partition(':')[0] for note in chance_notes(table, models[:3])
+    ] == ['wrong', 'above']
 
 
 def test_families_that_look_alike():
