@@ -106,6 +106,9 @@ def run(args: argparse.Namespace) -> int:
     if not 1 <= args.level < 100:
         raise InputError('--level', 'a percentage from 1 to below 100',
                          f'{args.level:g}', 'Give 95 for 95 %.')
+    if args.margin >= 100:
+        raise InputError('--margin', 'points of accuracy below 100',
+                         f'{args.margin:g}', 'Give 1 for one point.')
     predictor = load_predictor(args.predictor[1]) if args.predictor else None
     # Of tables, only the columns that the predictor uses are read, if it was
     # fitted to tables; else (None) all columns.
@@ -162,6 +165,10 @@ def _sides(
             'PLACE', 'two, of A and of B', str(len(places)),
             'Name A first, then B; in the same table: TABLE:A TABLE:B. '
             'Several runs: A1 A2 --against B1 B2.')
+    both = [place for place in places if place in against]
+    if both:
+        raise InputError('--against', 'runs that are not among those of A',
+                         repr(both[0]), 'Leave it out on one side.')
     if against:
         return places, against
     return places[:1], places[1:]

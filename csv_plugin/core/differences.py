@@ -168,8 +168,8 @@ def pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:
     if not pairs:
         raise InputError(
             'answers of A and B', 'items that both answered',
-            f'none; A answered items of {", ".join(a)}, and B answered items '
-            f'of {", ".join(b)}',
+            f'none; A answered items of {", ".join(a) or "no benchmark"}, and '
+            f'B answered items of {", ".join(b) or "no benchmark"}',
             'Run both models on the same benchmarks, with the '
             'same prompts, metric and few-shot examples.')
     return pairs

@@ -308,10 +308,17 @@ def test_tasks_are_those_of_the_harness(folder, capsys):
       ], 'gone in seeds.csv: expected PLACE:MODEL with one of the models'),
     (['--accuracies', 'seeds.csv'], 'the runs of A and B beside it'),
     (['--level', '0.95'], 'a percentage from 1 to below 100'),
+    (['--margin', '100'], '--margin: expected points of accuracy below 100'),
+    (['losses.csv:old', 'losses.csv:new', '--against', 'losses.csv:new'
+      ], "--against: expected runs that are not among those of A, found "
+     "'losses.csv:new'"),
+    (['--answers', 'answers.csv:old', 'empty.csv:new'
+      ], 'and B answered items of no benchmark'),
 ])
 def test_what_cannot_be_compared(folder, capsys, places, message):
     write_run('run', {'a': 0.3, 'b': 1.8})
     (folder / 'seeds.csv').write_text('model,x\nseed-1,0.5\n')
+    (folder / 'empty.csv').write_text('model,easy/1\nnew,\nold,1\n')
     names = 'model,web/1,web/2,code/1,code/2'
     (folder / 'bits.csv').write_text(f'{names}\nnew,1.2,1.5,.5,1.6\n')
     (folder / 'few.csv').write_text('model,web/1,web/2,code/2\nnew,2,3,4\n')
