@@ -36,7 +36,7 @@ from csv_plugin.core.measured import ALIKE, check_measured
 from csv_plugin.core.noise import BETTER, SAME, UNCLEAR, WORSE
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.model_tables import (measured_losses, read_accuracy_columns,
-                                        read_loss_features, scores_alone)
+                                        read_loss_features, read_scores_alone)
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import find_dumps
 from csv_plugin.report.comparison_report import as_line, as_text
@@ -106,6 +106,9 @@ def run(args: argparse.Namespace) -> int:
     if not 1 <= args.level < 100:
         raise InputError('--level', 'a percentage from 1 to below 100',
                          f'{args.level:g}', 'Give 95 for 95 %.')
+    if args.margin >= 100:
+        raise InputError('--margin', 'points of accuracy below 100',
+                         f'{args.margin:g}', 'Give 1 for one point.')
     predictor = load_predictor(args.predictor) if args.predictor else None
     # Of tables, only the columns that the predictor uses are read, if it was
     # fitted to tables; else (None) all columns.
@@ -177,6 +180,10 @@ def _sides(
             'PLACE', 'two, of A and of B', str(len(places)),
             'Name A first, then B; in the same table: TABLE:A TABLE:B. '
             'Several runs: A1 A2 --against B1 B2.')
+    both = [place for place in places if place in against]
+    if both:
+        raise InputError('--against', 'runs that are not among those of A',
+                         repr(both[0]), 'Leave it out on one side.')
     if against:
         return places, against
     return places[:1], places[1:]
@@ -196,7 +203,7 @@ def _accuracies(
             '--accuracies', 'the runs of A and B beside it', 'none',
             'Name two models of the table, or several '
             'with --against.')
-    table = scores_alone(*read_accuracy_columns(path))
+    table = read_scores_alone(path)
     if predictor:
         n_items = []
         others = []

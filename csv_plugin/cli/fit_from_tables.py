@@ -14,7 +14,8 @@ from csv_plugin.io.files import file_set
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.report.leaderboard_tables import as_text, write_markdown
-from csv_plugin.report.notes import family_notes, outlier_notes, shortage_notes
+from csv_plugin.report.notes import (chance_notes, family_notes, outlier_notes,
+                                     shortage_notes)
 from csv_plugin.report.screen import full_width
 from csv_plugin.report.study_tables import (leaderboard, summary,
                                             write_predictions, write_report)
@@ -44,6 +45,7 @@ def fit_from_tables(args: argparse.Namespace) -> None:
     losses = dict(zip(tables.features.models, tables.features.values))
     print_warnings(family_notes(tables.families, losses))
     print_warnings(shortage_notes(tables.accuracies, tables.families, fit))
+    print_warnings(chance_notes(tables.accuracies, fit))
     tables = tables.select(tables.features.models, run_on)
     title, study = _study(args, tables, fit, predict)
     print_warnings(_unpredicted(study, args.scores))

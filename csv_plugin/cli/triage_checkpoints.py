@@ -45,7 +45,7 @@ from csv_plugin.io.known_accuracies import read_known
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import ModelInfo, check_names_in, read_models
-from csv_plugin.report.notes import shortage_notes
+from csv_plugin.report.notes import chance_notes, shortage_notes
 from csv_plugin.report.screen import full_width
 from csv_plugin.report.triage_report import as_text, write_triage
 from csv_plugin.triage.checkpoints import (describe_checkpoints, families_of,
@@ -152,6 +152,7 @@ def _of_tables(args: argparse.Namespace, is_size: bool) -> Triage:
     else:
         triage = _judged(args, tables, past)
     notes = shortage_notes(main, tables.families, past)
+    notes += chance_notes(main, past)
     return replace(triage, notes=(*notes, *triage.notes))
 
 

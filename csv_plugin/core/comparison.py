@@ -1,7 +1,9 @@
 """The result of a comparison of two models or recipes, and its tables."""
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Optional
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.noise import (COMBINED, ITEMS, LOSS, OBSERVED, PREDICTED,
                                    PREDICTOR, RUNS, TEXTS, Difference)
 from csv_plugin.core.paired import PairedAnswers
@@ -168,6 +170,18 @@ def interval_of(part: Difference) -> str:
     """Return the interval of a difference as text, such as '-0.50 to +1.20'.
     """
     return f'{number_of(part, part.low)} to {number_of(part, part.high)}'
+
+
+def check_no_mean(where: str, benchmarks: Collection[str]) -> None:
+    """Raise an `InputError` if a benchmark is called like the mean.
+
+    `where` says what has these benchmarks.
+    """
+    if MEAN in benchmarks:
+        raise InputError(
+            where, 'no benchmark with the name of the mean over benchmarks',
+            repr(MEAN), 'Give this benchmark another name, or leave it out '
+            'if it is a mean.')
 
 
 def name_of(part: Difference) -> str:

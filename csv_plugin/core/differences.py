@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.compared_losses import ComparedLosses
-from csv_plugin.core.comparison import MEAN
+from csv_plugin.core.comparison import MEAN, check_no_mean
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.joint import Joint
 from csv_plugin.core.noise import (ITEMS, LOSS, OBSERVED, PREDICTED, PREDICTOR,
@@ -94,6 +94,7 @@ def predicted_differences(predictor: Predictor, joint: Joint,
         shares[name] = np.isin(names, name).astype(float)
     main = predictable_main(predictor)
     if len(main) > 1:
+        check_no_mean('predictor', shares)
         shares[MEAN] = np.isin(names, main) / len(main)
     n_items = {part.benchmark: part.n_items for part in predictor.benchmarks}
     found = []
@@ -167,8 +168,8 @@ def pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:
     if not pairs:
         raise InputError(
             'answers of A and B', 'items that both answered',
-            f'none; A answered items of {", ".join(a)}, and B answered items '
-            f'of {", ".join(b)}',
+            f'none; A answered items of {", ".join(a) or "no benchmark"}, and '
+            f'B answered items of {", ".join(b) or "no benchmark"}',
             'Run both models on the same benchmarks, with the '
             'same prompts, metric and few-shot examples.')
     return pairs
@@ -199,6 +200,7 @@ def differences_of_answers(pairs: Sequence[PairedAnswers],
             Difference(OBSERVED, pair.benchmark, pair.value,
                        {ITEMS: pair.noise}, level, margin))
     if len(pairs) > 1:
+        check_no_mean('answers', benchmarks)
         value = np.mean([pair.value for pair in pairs])
         error = np.linalg.norm([pair.noise.error for pair in pairs])
         noise = Noise.even(float(error) / len(pairs))
@@ -243,13 +245,15 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
         raise InputError(
             'accuracies of A and of B', 'a benchmark with accuracies of all '
             'runs and, with one run each, a known number of items', 'none',
-            'Run all of them on the same benchmark, and give its number of '
-            'items or several runs of A or B.')
+            'Run all of them on the same benchmark. Give several runs of A or '
+            'B, or its number of items: --predictor does, if it was fitted to '
+            'the benchmark.')
     a, b = a.select(benchmarks=names), b.select(benchmarks=names)
     # For each difference, the weights of the benchmarks in it, `(B,)`.
     shares = dict(zip(names, np.eye(len(names))))
     is_main = np.isin(names, a.main).astype(float)
     if is_main.sum() > 1:
+        check_no_mean('accuracies', shares)
         shares[MEAN] = is_main / is_main.sum()
     found = []
     for name, share in shares.items():

@@ -337,9 +337,12 @@ def items_noise(accuracies: tuple[float, float], n_items: int,
         n_runs (tuple[int, int]): Number of runs over which the accuracy of A
             and of B is a mean. Each run answers all items.
 
-    The answers of A and of B are taken to be independent.
+    The answers of A and of B are taken to be independent. An accuracy of 0 or
+    1 counts as half an item above 0 or below 1: it is not free of noise.
     """
+    half = 0.5 / n_items
     variance = 0.
-    for share, n in zip(accuracies, n_runs):
+    for accuracy, n in zip(accuracies, n_runs):
+        share = min(max(accuracy, half), 1 - half)
         variance += share * (1 - share) / (n_items * n)
     return Noise.even(float(np.sqrt(variance)))

@@ -42,16 +42,19 @@ class Observed:
     def teaching(self) -> NDArray[np.bool_]:
         """Mask of the benchmarks to learn hyper-parameters from, `(B,)`.
 
-        Benchmarks at chance are left out, unless all benchmarks are at chance.
-        Of several equal benchmarks, only the first is used. So neither a
-        benchmark with nothing but noise, nor a copy of a benchmark, changes
-        what is learned for the other benchmarks.
+        Benchmarks at chance, and benchmarks on which all accuracies are 1, are
+        left out, unless there are no others. Of several equal benchmarks, only
+        the first is used. So neither a benchmark with nothing but noise, nor
+        one that all models solve, nor a copy of a benchmark, changes what is
+        learned for the other benchmarks.
         """
         values = np.nan_to_num(self.accuracies, nan=-1)
         cells = np.vstack([values, self.chance, self.n_items])
         _, first = np.unique(cells, axis=1, return_index=True)
         alone = np.isin(np.arange(cells.shape[1]), first)
-        found = alone & ~self.at_chance
+        # A missing accuracy, NaN, is not below 1.
+        is_solved = ~(self.accuracies < 1).any(axis=0)
+        found = alone & ~self.at_chance & ~is_solved
         return found if found.any() else alone
 
 

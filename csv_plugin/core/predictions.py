@@ -390,13 +390,14 @@ class Predictions(PublicNames):
         share = '' if np.isnan(self.level) else f'{self.level:.0%} '
         lines = [
             f'Percent ({share}interval); ({ANY}): all from guessing or below '
-            'to 100; * a training model; > far from the training models: '
-            'expect 1.5 times the errors of families left out, or more.'
+            'to 100; * a training model, or its own accuracy is known; > far '
+            'from the training models: expect 1.5 times the errors of '
+            'families left out, or more.'
         ]
         if self.with_scores.any():
             lines.append('+ made from losses and from known accuracies, of '
                          'the model on other benchmarks or of models of its '
-                         'family; * may mean that its own accuracy is known.')
+                         'family.')
         if self.at_chance.any():
             lines.append(f'? {NOT_YET}')
         if self.says_little.any():

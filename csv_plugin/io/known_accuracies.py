@@ -10,7 +10,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import did_you_mean
 from csv_plugin.core.formatting import shortened
 from csv_plugin.io.files import FilePath
-from csv_plugin.io.model_tables import read_accuracy_columns, scores_alone
+from csv_plugin.io.model_tables import read_scores_alone
 
 
 def read_known(path: FilePath,
@@ -31,13 +31,13 @@ def read_known(path: FilePath,
             losses may be measured later.
 
     Raises:
-        InputError: The file cannot be used (see `read_accuracy_columns`); an
+        InputError: The file cannot be used (see `read_scores_alone`); an
             unknown name in it seems to be a misspelt name of a model or
             benchmark that it lacks; or it has no accuracy of `models` on
             `benchmarks`, and not `may_come`.
     """
     file = os.fspath(path)
-    table = scores_alone(*read_accuracy_columns(file))
+    table = read_scores_alone(file)
     has_accuracy = ~np.isnan(table.values).all(axis=1)
     with_accuracy = list(compress(table.models, has_accuracy))
     notes = _unused(file, 'models with losses', with_accuracy, models)

@@ -30,6 +30,10 @@ _SCORES = frozenset(['bleu', 'rouge', 'auroc'])
 #: Last words of the names of measures that are not accuracies. Words that also
 #: end names of benchmarks, such as `passage_count`, are not among them.
 _MEASURES = LOSSES | {'byte', 'loglikelihood', 'toxicity'}
+#: Words for a mean over benchmarks, one of which the name of such a column
+#: has, and other words that may be beside it in the name.
+_MEANS = frozenset('mean average avg overall'.split())
+_BESIDE_MEANS = frozenset('acc accuracy score macro micro total of'.split())
 
 
 def _words(name: str) -> list[str]:
@@ -147,11 +151,28 @@ _REASONS = {
 def no_accuracies(columns: Sequence[str]) -> dict[str, str]:
     """Return the columns whose names show that they are no accuracies.
 
-    The values of the result are reasons.
+    The values of the result are reasons. A mean over benchmarks, beside two
+    benchmarks or more, would count them twice, so it is among these columns.
     """
     found = _counts(columns)
+    means = {}
     for name in columns:
-        last_word = _words(name)[-1:]
-        if _MEASURES.intersection(last_word):
+        words = _words(name)
+        if _MEASURES.intersection(words[-1:]):
             found[name] = 'no accuracies'
+        elif _is_mean(words):
+            means[name] = 'means over other columns'
+    n_benchmarks = len(columns) - len(found) - len(means)
+    if n_benchmarks > 1:
+        found |= means
     return found
+
+
+def _is_mean(words: Sequence[str]) -> bool:
+    """Return whether the words of a name are those of a mean over benchmarks.
+
+    >>> [_is_mean(_words(name)) for name in ('Avg. score', 'mmlu average')]
+    [True, False]
+    """
+    return (not _MEANS.isdisjoint(words)
+            and _MEANS.union(_BESIDE_MEANS).issuperset(words))

@@ -230,15 +230,28 @@ def read_accuracies(scores_path: FilePath,
         InputError: One of the files cannot be used, or a benchmark with
             accuracies has no row in the table of benchmarks.
     """
-    file = os.fspath(scores_path)
-    accuracies = read_accuracy_columns(scores_path)
-    accuracies = _left_out(file, accuracies, no_accuracies(accuracies.columns),
-                           'accuracies')
+    accuracies = _accuracies_alone(scores_path)
     info = read_benchmarks(benchmarks_path)
     check_names_in(scores_path, 'benchmarks', accuracies.columns,
                    benchmarks_path, info)
     kept = {name: info[name] for name in accuracies.columns}
     return accuracy_table(accuracies.models, kept, accuracies.values)
+
+
+def read_scores_alone(path: FilePath) -> AccuracyTable:
+    """Read accuracies whose chance levels and numbers of items are not known.
+
+    Columns are read, left out or refused as by `read_accuracies`. Chance
+    levels and numbers of items are set to 0.
+    """
+    return scores_alone(*_accuracies_alone(path))
+
+
+def _accuracies_alone(path: FilePath) -> ModelColumns:
+    """Read the columns of a table that may be accuracies; warn of others."""
+    table = read_accuracy_columns(path)
+    return _left_out(
+        os.fspath(path), table, no_accuracies(table.columns), 'accuracies')
 
 
 def accuracy_table(models: Sequence[str], info: Mapping[str, BenchmarkInfo],
@@ -344,11 +357,18 @@ def _of_tensor(file: str) -> ModelColumns:
     """
     remedy = "Write 'losses' as float32, in the order of the files beside it."
     try:
-        values = load(read_bytes(file))['losses']
-    # KeyError: there is no such tensor, or numpy does not have its type.
+        tensors = load(read_bytes(file))
+    # KeyError: numpy does not have the type of a tensor.
     except (SafetensorError, KeyError, ValueError) as error:
         raise InputError(file, "a tensor 'losses'", str(error),
                          remedy) from error
+    if 'losses' not in tensors:
+        names = shortened(', '.join(map(repr, tensors)), 100)
+        raise InputError(
+            file, "a tensor 'losses'", f'only {names}' if names else 'none',
+            'Give a table of losses of several models here. Dumps (token '
+            'losses of one model each) have an argument of their own.')
+    values = tensors['losses']
     rows = read_rows(Path(file).with_name('models.csv'), ('model', ))
     models = tuple(row.cells['model'] for row in rows)
     units = Path(file).with_name('units.txt')

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from csv_plugin.core.formatting import (number, percent, possible_ranks,
                                         predicted_cell)
 from csv_plugin.core.overall import MEAN_ERROR, Overall
@@ -250,7 +252,7 @@ def _observed_means(board: Leaderboard,
                     with_ranks: bool = True) -> list[Column]:
     """Return columns with the observed means, and with ranks by these means.
 
-    There are none if no main benchmark was run.
+    There are none if no model has an observed mean.
     """
     if not _has_observed_means(board):
         return []
@@ -263,13 +265,12 @@ def _observed_means(board: Leaderboard,
 
 
 def _has_observed_means(board: Leaderboard) -> bool:
-    """Return True if at least one main benchmark was run.
+    """Return True if at least one model has an observed mean.
 
-    If only other benchmarks were run, columns have a foot, but means have no
-    differences.
+    If there are only other observed accuracies, columns have a foot, but means
+    have no differences.
     """
-    predictions = board.predictions
-    return predictions.select(benchmarks=predictions.main).has_observed()
+    return bool(np.isfinite(board.overall.observed).any())
 
 
 def _rank_column(board: Leaderboard, method: str) -> Column:

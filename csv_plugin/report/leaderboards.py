@@ -57,25 +57,32 @@ class Leaderboard:
     known: Optional[AccuracyTable] = None
 
     @classmethod
-    def of(
-        cls,
-        predictions: Predictions,
-        folders: Optional[Folders] = None,
-        remarks: Sequence[str] = (),
-        joints: Mapping[str, NamedJoint] = MappingProxyType({})
-    ) -> 'Leaderboard':
+    def of(cls,
+           predictions: Predictions,
+           folders: Optional[Folders] = None,
+           remarks: Sequence[str] = (),
+           joints: Mapping[str, NamedJoint] = MappingProxyType({}),
+           known: Optional[AccuracyTable] = None) -> 'Leaderboard':
         """Make a leaderboard with means, ranks and notes.
 
         `remarks` are further notes. `joints` maps labels to the joint
         distribution of the accuracies, where it is known; intervals of means
-        and ranges of ranks need it.
+        and ranges of ranks need it. `known` are the accuracies that the
+        predictions are conditioned on.
         """
         models = predictions.models
-        overall = Overall.of(predictions, joints)
+        of_means = predictions
+        if known is not None and _fill_gaps(predictions):
+            of_means = replace(predictions, observed=np.array(np.nan))
+        overall = Overall.of(of_means, joints)
         notes = (*prediction_notes(predictions, overall), *remarks,
                  *mean_notes(overall, predictions.level))
-        return cls(predictions, folders or dict(zip(models, models)), notes,
-                   overall)
+        return cls(
+            predictions,
+            folders or dict(zip(models, models)),
+            notes,
+            overall,
+            known=known)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield a row for every model, benchmark and predictor, in this order.
@@ -94,6 +101,19 @@ class Leaderboard:
             if None not in (row['predicted'], row['observed']):
                 row['difference'] = row['predicted'] - row['observed']
             yield {name: row[name] for name in FIELDS}
+
+
+def _fill_gaps(predictions: Predictions) -> bool:
+    """Return True if predictions fill gaps between the observed accuracies.
+
+    Then all observed accuracies are known to the predictions, and some
+    accuracies of main benchmarks are not observed. Means are of predicted
+    accuracies alone: observed means would be over few benchmarks or models,
+    and would test no prediction.
+    """
+    of_main = predictions.select(benchmarks=predictions.main)
+    has_gaps = bool(np.isnan(of_main.observed).any())
+    return has_gaps and not predictions.held_out(predictions.methods[0]).any()
 
 
 def _plain(value: Any) -> Any:
@@ -172,8 +192,8 @@ def predict_columns(
     named_joints = {}
     for label, joint in joints.items():
         named_joints[label] = joint.renamed(folders)
-    board = Leaderboard.of(predictions, folders, notes, named_joints)
-    return replace(board, known=known, items=items)
+    board = Leaderboard.of(predictions, folders, notes, named_joints, known)
+    return replace(board, items=items)
 
 
 def known_in_run(observed: ObservedAccuracies, folders: Folders,

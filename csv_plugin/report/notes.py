@@ -348,14 +348,19 @@ def outlier_notes(predictor: Predictor) -> list[str]:
     """Return a line on outliers among the training models, if there are any.
 
     It names them, and compares the errors of families left out with and
-    without them.
+    without them, unless all training models are outliers.
     """
     if not predictor.outliers:
         return []
     errors = np.abs(predictor.observed - predictor.left_out)
     is_sound = ~np.isin(predictor.fit_models, list(predictor.outliers))
     with_all = number(_mean(errors))
-    without = number(_mean(errors[is_sound]))
+    error = ('The mean absolute error of families left out is '
+             f'{with_all} points.')
+    if is_sound.any():
+        without = number(_mean(errors[is_sound]))
+        error = ('Without them, the mean absolute error of families left out '
+                 f'is {without} points, with them {with_all}.')
     farthest_first = sorted(
         predictor.outliers, key=predictor.outliers.__getitem__, reverse=True)
     named = []
@@ -364,9 +369,7 @@ def outlier_notes(predictor: Predictor) -> list[str]:
         named.append(f'{model} ({size:.1f} times the expected error)')
     return [
         'Outliers among the training models, which count less: '
-        f'{first_names(named)}. Without them, the mean absolute error of '
-        f'families left out is {without} points, with them {with_all}. Check '
-        'their losses and accuracies.'
+        f'{first_names(named)}. {error} Check their losses and accuracies.'
     ]
 
 
@@ -442,6 +445,32 @@ def _too_few(n: int, n_families: int) -> str:
     noun = 'family' if n_families == 1 else 'families'
     return (f'too few models to fit to, {n} of {n_families} {noun}: {result}. '
             f'{_WOULD_DO}.')
+
+
+def chance_notes(accuracies: AccuracyTable,
+                 fitted: Sequence[str]) -> list[str]:
+    """Return lines on benchmarks whose chance level is probably wrong.
+
+    All models to fit to have accuracies below it there, by more than the noise
+    of items. Arguments are as in `shortage_notes`.
+    """
+    # Number of items where it is unknown, number of models, and number of
+    # standard errors of the best accuracy, for a benchmark to be named.
+    usual, least, far = 1000, 3, 3
+    table = accuracies.select(fitted)
+    lines = []
+    for b, name in enumerate(table.benchmarks):
+        known = table.values[~np.isnan(table.values[:, b]), b]
+        chance = float(table.chance[b])
+        n_items = int(table.n_items[b]) or usual
+        noise = math.sqrt(chance * (1 - chance) / n_items)
+        if len(known) >= least and known.max() < chance - far * noise:
+            lines.append(
+                f'{name}: all {len(known)} models to fit to are below its '
+                f'chance level of {percent(chance):.3g} %, the best with '
+                f'{percent(known.max()):.1f} %. Check the chance level: 0 '
+                'with free answers, 1/k with k options.')
+    return lines
 
 
 def family_notes(families: Mapping[str, str],

@@ -29,15 +29,22 @@ def as_text(triage: Triage, width: float = WIDTH) -> str:
 
 
 def _conclusion(triage: Triage) -> str:
-    """Say which runs to stop, and which run is most likely to end best."""
+    """Say which runs to stop, and which run is most likely to end best.
+
+    The tables compare a run with runs of its budget or a smaller one, but the
+    run that is named is compared with all runs.
+    """
     stopped = []
     for end, verdict in zip(triage.ends, triage.verdicts):
         if verdict == STOP:
             stopped.append(end.name)
-    best = triage.orders[MEAN].best
+    best = triage.best_of_all
     e = int(np.nanargmax(best))
+    is_among_all = np.array_equal(best, triage.orders[MEAN].best)
+    of_all = '' if is_among_all else ' of all runs'
     return (f'Stop {", ".join(stopped) or "none"}. {triage.ends[e].name} is '
-            f'most likely to end best, with a probability of {best[e]:.0%}.')
+            f'most likely to end best{of_all}, with a probability of '
+            f'{best[e]:.0%}.')
 
 
 def _legend(triage: Triage) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Optional
 import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable, places
-from csv_plugin.core.comparison import MEAN
+from csv_plugin.core.comparison import check_no_mean
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictions import MARKS
@@ -186,11 +186,7 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
     is its last checkpoint, and any other end is one more model, with forecast
     losses. The checkpoints and the end of a run are a family.
     """
-    if MEAN in predictor.names:
-        raise InputError(
-            'predictor', 'no benchmark with the name of the mean over '
-            'benchmarks', repr(MEAN),
-            'Fit it to accuracies with another name of this benchmark.')
+    check_no_mean('predictor', predictor.names)
     # Errors of the checkpoints and of the end of a run are correlated, as are
     # those of the models of a family.
     families: dict[str, str] = {}

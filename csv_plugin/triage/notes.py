@@ -68,8 +68,8 @@ def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
     if len(early) < LEAST_RUNS:
         yield (
             f'{when}nothing is forecast, as fewer than {LEAST_RUNS} earlier '
-            'runs have a checkpoint as early. Give finished runs by '
-            '--history.')
+            'runs have a checkpoint as early. Give more checkpoints of '
+            'finished runs (--history or, of tables, --fit).')
 
 
 def notes_on_backtests(predictor: Predictor, features: FeatureTable,

@@ -70,6 +70,9 @@ class Triage:
             ranked among the ends whose budget is at most `LONGER` times its
             own. Ranks are NaN on benchmarks that are not predictable yet, and
             for an end without rivals.
+        best_of_all: The probability of each end to have the largest mean
+            accuracy of all ends, whatever their budgets, `(E,)`; NaN for a
+            lone end, and without means.
         verdicts: A verdict such as 'go on' for each end, by mean accuracy.
         joint: The joint distribution of the accuracies at the ends.
         notes: Remarks for users.
@@ -81,6 +84,7 @@ class Triage:
     forecasts: Predictions
     means: NDArray[np.float64]
     orders: Mapping[str, Order]
+    best_of_all: NDArray[np.float64]
     verdicts: tuple[str, ...]
     joint: Joint
     notes: tuple[str, ...]
@@ -117,6 +121,9 @@ class Triage:
         orders = {}
         for name, drawn in by_name.items():
             orders[name] = _ranked(drawn, budgets, predictions.level)
+        best_of_all = np.full(len(ends), np.nan)
+        if of_means is not None:
+            best_of_all = order_of(of_means, predictions.level).best
         return cls(
             measure,
             tuple(runs),
@@ -125,6 +132,7 @@ class Triage:
             forecasts=forecasts.select([end.name for end in ends]),
             means=means[:, best_first],
             orders=orders,
+            best_of_all=best_of_all,
             verdicts=_verdicts(ends, budgets, of_means),
             joint=joint,
             notes=tuple(notes))

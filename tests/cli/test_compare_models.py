@@ -203,6 +203,19 @@ def test_several_runs_of_each(folder, capsys):
     assert 'PLACE:' not in capsys.readouterr().out
 
 
+def test_means_in_a_table_of_accuracies_are_no_benchmarks(folder, capsys):
+    write_seeds()
+    lines = Path('seeds.csv').read_text().splitlines()
+    Path('more.csv').write_text('\n'.join(
+        [f'{lines[0]},mean', *(f'{line},0.9' for line in lines[1:])]))
+    names = 's1', 's2', 's3', '--against', 't1', 't2', 't3'
+    assert call(*names, '--accuracies', 'seeds.csv', '--json') == 0
+    plain = json.loads(capsys.readouterr().out)
+    with pytest.warns(UserWarning, match="left out: 'mean' .means over other"):
+        assert call(*names, '--accuracies', 'more.csv', '--json') == 0
+    assert json.loads(capsys.readouterr().out) == plain
+
+
 def test_accuracies_of_runs_beside_their_losses(folder, capsys):
     """Names of dumps are those of models in the table."""
     (folder /
@@ -300,10 +313,17 @@ def test_tasks_are_those_of_the_harness(folder, capsys):
     ], 'accuracies without losses: expected none of --same-recipe'),
     (['--accuracies', 'seeds.csv'], 'the runs of A and B beside it'),
     (['--level', '0.95'], 'a percentage from 1 to below 100'),
+    (['--margin', '100'], '--margin: expected points of accuracy below 100'),
+    (['losses.csv:old', 'losses.csv:new', '--against', 'losses.csv:new'
+      ], "--against: expected runs that are not among those of A, found "
+     "'losses.csv:new'"),
+    (['--answers', 'answers.csv:old', 'empty.csv:new'
+      ], 'and B answered items of no benchmark'),
 ])
 def test_what_cannot_be_compared(folder, capsys, places, message):
     write_run('run', {'a': 0.3, 'b': 1.8})
     (folder / 'seeds.csv').write_text('model,x\nseed-1,0.5\nseed-2,0.6\n')
+    (folder / 'empty.csv').write_text('model,easy/1\nnew,\nold,1\n')
     names = 'model,web/1,web/2,code/1,code/2'
     (folder / 'bits.csv').write_text(f'{names}\nnew,1.2,1.5,.5,1.6\n')
     (folder / 'few.csv').write_text('model,web/1,web/2,code/2\nnew,2,3,4\n')

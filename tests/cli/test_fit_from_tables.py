@@ -271,3 +271,16 @@ def test_families_that_look_alike(tmp_path, call, capsys):
     assert main(call) == 0
     assert "warning: families 'FAMILY-0' and 'family-0' differ only in" in (
         capsys.readouterr().out)
+
+
+def test_a_chance_level_that_cannot_be_is_told(tmp_path, call, capsys):
+    path = tmp_path / 'in/benchmarks.csv'
+    assert main(call) == 0
+    assert 'Check the chance level' not in capsys.readouterr().out
+    path.write_text(path.read_text().replace('same,0.25', 'same,0.75'))
+    assert main(call) == 0
+    warning, = (
+        line for line in capsys.readouterr().out.splitlines()
+        if 'Check the chance level' in line)
+    assert warning.startswith('warning: same: all ')
+    assert 'chance level of 75 %, the best with 50.0 %' in warning

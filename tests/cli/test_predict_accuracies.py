@@ -3,6 +3,7 @@ import json
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from csv_plugin.cli.salience import main
@@ -232,3 +233,30 @@ def test_known_scores_fill_the_holes(folder, capsys):
     for unused in ('benchmarks of the predictor do not count: new.',
                    'models with losses do not count: other.'):
         assert any(note.endswith(unused) for note in notes)
+
+
+def test_means_and_ranks_with_known_scores(folder, capsys):
+    """Gaps are filled, so known scores of few cells take no mean away."""
+    call = 'predict', 'dumps', '--predictor', 'p.safetensors'
+    assert main([*call]) == 0
+    alone = capsys.readouterr().out
+    assert 'mean of 2' in alone and 'rank' in alone
+    Path('scores.csv').write_text('model,easy\nweak,0.3\n')
+    assert main([*call, '--known', 'scores.csv', '--out', 'out']) == 0
+    shown = capsys.readouterr().out
+    assert shown.split()[:5] == alone.split()[:5]
+    row, = (line for line in shown.splitlines() if line.startswith('weak'))
+    table, _ = predicted(capsys, 'dumps', '--known=scores.csv')
+    mean = np.mean(
+        [table['weak', name]['predicted'] for name in ('easy', 'hard')])
+    assert row.split()[1] == f'{mean:.1f}'
+    # Neither does the file have empty columns of observed means.
+    header = Path('out/leaderboard.txt').read_text().splitlines()[1]
+    assert header.split()[:3] == ['model', 'predicted', 'rank']
+    # All scores are known: there are observed means, too.
+    names = {model for model, _ in table}
+    Path('scores.csv').write_text('model,easy,hard\n' +
+                                  ''.join(f'{name},0.3,0.4\n'
+                                          for name in sorted(names)))
+    assert main([*call, '--known', 'scores.csv']) == 0
+    assert '35.0' in capsys.readouterr().out

@@ -463,6 +463,17 @@ def test_losses_that_cannot_be_compared(arguments, message):
         compare(**arguments)
 
 
+def test_no_benchmark_is_called_like_the_mean():
+    """It would be shown in the place of the mean."""
+    named = [replace(t, benchmarks=('mean', 'y', 'z')) for t in SCORES]
+    answers = [{**part, 'mean': part['x']} for part in ANSWERS]
+    for arguments in (dict(accuracies=named), dict(answers=answers),
+                      dict(a=A, b=B, predictor=train(('easy', 'mean')))):
+        with pytest.raises(
+                InputError, match="mean over benchmarks, found 'mean'"):
+            compare(**arguments)
+
+
 def test_checkpoints_at_other_steps_say_nothing_of_ends():
     early, late, same = tokens('a@65', .4), tokens('b@80',
                                                    1.), tokens('a@80', .8)

@@ -9,7 +9,8 @@ from scipy import stats
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.joint import Sum
 from csv_plugin.core.noise import (LOSS, OBSERVED, PREDICTED, Difference,
-                                   Noise, combine, run_noise, text_noise)
+                                   Noise, combine, items_noise, run_noise,
+                                   text_noise)
 
 
 def noise_of(differences, sources):
@@ -162,3 +163,17 @@ def test_noise_of_a_predicted_sum():
     noise = Noise.of_sum(Sum(.3, .1, .4, .9), .95, 2)
     assert noise == pytest.approx((.2 / 4.302653, .1 / 4.302653, 2))
     assert noise.times(.5) == pytest.approx((.1 / 4.302653, .05 / 4.302653, 2))
+
+
+def test_accuracies_of_0_or_1_have_noise():
+    """Two models that solve none of 30 items may differ by some points."""
+    half = .5 / 30
+    variance = half * (1 - half) / 30
+    for pair in ((0., 0.), (1., 1.), (1., 0.)):
+        found = items_noise(pair, 30, (1, 1))
+        assert found.error == pytest.approx(math.sqrt(2 * variance))
+        same = difference(0., items=found, margin=.01)
+        assert same.verdict == 'cannot tell'
+        # Other accuracies keep the binomial noise.
+        found = items_noise((pair[0], 1 / 30), 30, (1, 4))
+        assert found.error**2 == pytest.approx(variance + 29 / 900 / 30 / 4)

@@ -288,6 +288,9 @@ def test_marks_are_explained():
         assert [mark in cell
                 for cell in marked.cells('easy')] == [True, False, False]
         assert [line[:2] for line in marked.legend()[1:]] == [f'{mark} ']
+    # Where all accuracies are known, no prediction is marked +.
+    assert '* a training model, or its own accuracy is known;' in (
+        plain.legend()[0])
 
 
 @pytest.mark.parametrize(

@@ -126,3 +126,15 @@ def test_accuracies_among_losses_and_measures_among_accuracies(tmp_path):
     benchmarks.write_text('benchmark,chance,n_items\narc,0,9\n')
     with pytest.warns(UserWarning, match="accuracies .* 'average_ppl'"):
         assert read_accuracies(path, benchmarks).benchmarks == ('arc', )
+
+
+@pytest.mark.parametrize('name', [
+    'mean', 'Average', 'avg', 'Average ⬆️', 'avg_acc', 'macro avg',
+    'Overall score', 'mean accuracy'
+])  # yapf: disable
+def test_means_over_benchmarks(name):
+    """They would count benchmarks twice; a mean alone may be all there is."""
+    assert [*no_accuracies(['arc', 'mmlu', name])] == [name]
+    assert [*no_accuracies(['arc', 'step', name])] == ['step']
+    assert not no_accuracies([name])
+    assert not no_accuracies(['arc', 'mmlu', f'mmlu {name}'])

@@ -69,9 +69,10 @@ def test_text():
         'mean abs. error                            6.7                  5.0',
         '',
         'Percent (90% interval); (any): all from guessing or below to 100; '
-        '* a training model; > far from the',
-        '  training models: expect 1.5 times the errors of families left out, '
-        'or more.',
+        '* a training model, or its own',
+        '  accuracy is known; > far from the training models: expect 1.5 '
+        'times the errors of families left',
+        '  out, or more.',
         'diff is predicted minus observed; mean abs. error leaves out models '
         'marked *.',
         'mean-loss of m1 on bench-0: no dump',
@@ -190,6 +191,7 @@ def test_known_scores_move_the_others():
     np.testing.assert_allclose(after.values[1:], before.values[1:], rtol=1e-9)
     mean = board.overall.values[0, 0]
     view = board.overall.views['p']
+    assert board.overall.benchmarks == ('easy', 'hard')
     assert mean > alone.overall.values[0, 0]
     assert view.low[0] < mean < view.high[0]
 

@@ -1,6 +1,7 @@
 """Notes: plain words about what was learned and how far it goes."""
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import Overall
 from csv_plugin.core.predictions import NOT_YET, Missing
-from csv_plugin.report.notes import (family_notes, far_notes, findings,
-                                     first_names, learning_notes,
+from csv_plugin.report.notes import (chance_notes, family_notes, far_notes,
+                                     findings, first_names, learning_notes,
                                      outlier_notes, predictor_notes,
                                      shortage_notes)
 from tests.report.boards import NO_DUMP, make_cells, predict
@@ -81,6 +82,24 @@ def test_outliers_among_training_models():
                            f'less: {tables.models[worst]} ({size:.1f} times')
     assert (f'left out is {without:.1f} points, with them {with_all:.1f}.'
             in note)
+
+
+def test_all_training_models_are_outliers():
+    """Then no error is left without them."""
+    predictor = SimpleNamespace(
+        fit_models=('a', 'b'),
+        outliers={
+            'a': 3.5,
+            'b': 4.
+        },
+        observed=np.array([[1.], [.8]]),
+        left_out=np.array([[.9], [.7]]))
+    note, = outlier_notes(predictor)
+    assert note == (
+        'Outliers among the training models, which count less: b (4.0 times '
+        'the expected error), a (3.5 times the expected error). The error of '
+        'families left out is 10.0 points. Check their losses and '
+        'accuracies.')
 
 
 def found(cells):
@@ -172,6 +191,25 @@ def test_models_that_were_not_run_do_not_count():
     few, none = shortage_notes(table, families, models)
     assert few.startswith('few: too few models to fit to, 2 of 2 families')
     assert none == 'none: left out, as no model to fit to was run there.'
+
+
+def test_chance_levels_that_cannot_be():
+    """All models are clearly below, such as with free answers and 1/4."""
+    models = tuple(map(str, range(5)))
+    values = np.tile(np.linspace(.1, .2, 5)[:, None], 4)
+    values[:, 3] = np.linspace(.1, .3, 5)
+    table = AccuracyTable(models, ('wrong', 'noise', 'free', 'above'), values,
+                          np.array([.25, .25, 0, .25]),
+                          np.array([1000, 50, 1000, 1000]))
+    assert chance_notes(table, models) == [
+        'wrong: all 5 models to fit to are below its chance level of 25 %, '
+        'the best with 20.0 %. Check the chance level: 0 with free answers, '
+        '1/k with k options.'
+    ]
+    # Only the models to fit to count.
+    assert [
+        note.partition(':')[0] for note in chance_notes(table, models[:3])
+    ] == ['wrong', 'above']
 
 
 def test_families_that_look_alike():

@@ -2,11 +2,14 @@
 import json
 import math
 
+import numpy as np
 import pytest
 
 from csv_plugin.core.comparison import MEAN
 from csv_plugin.core.formatting import interval
+from csv_plugin.core.runs import run_of
 from csv_plugin.report.triage_report import as_text, write_triage
+from csv_plugin.triage.checkpoints import Checkpoint
 from csv_plugin.triage.judging import judge_runs
 from csv_plugin.triage.result import CHECKPOINT_FIELDS, FORECAST_FIELDS
 from tests.runs import train
@@ -37,6 +40,27 @@ def test_tables(early):
     assert best.startswith('good is most likely to end best')
 
 
+def test_the_conclusion_is_about_all_runs():
+    """A shorter run without strong rivals is not called the best."""
+    runs = {**run_dumps(NEW, 3), **run_dumps({'long': 2.2}, 3)}
+    points = {
+        name:
+        Checkpoint(
+            run_of(name), float(name.partition('@')[2]), math.nan,
+            300. if name.startswith('long') else 100.)
+        for name in runs
+    }
+    made = judge_runs(train(), runs, run_dumps(EARLIER), checkpoints=points)
+    best = dict(zip([end.name for end in made.ends], made.best_of_all))
+    assert sum(best.values()) == pytest.approx(1)
+    assert np.argmax(made.orders[MEAN].best) != np.argmax(made.best_of_all)
+    name = max(best, key=best.__getitem__)
+    assert name == 'long'
+    assert as_text(made).endswith(
+        f'{name} is most likely to end best of all runs, with a probability '
+        f'of {best[name]:.0%}.')
+
+
 @pytest.mark.parametrize('runs, earlier, shown, absent', [
     (run_dumps(NEW, 3), {'old-1': 1.0}, 'nothing is forecast, as fewer than 2',
      ('Forecast at', 'verdict', '(?)')),
@@ -51,6 +75,8 @@ def test_what_is_not_known_or_compared(runs, earlier, shown, absent):
         train(), runs, run_dumps(earlier) if earlier else None, budget=budget)
     text = as_text(made)
     assert shown in ' '.join(text.split(' ')) or shown in text
+    if 'as fewer than 2' in text:
+        assert '(--history or, of tables, --fit)' in ' '.join(text.split())
     for word in absent:
         assert word not in text
     if len(made.ends) == 1:

@@ -114,6 +114,16 @@ def test_runs_compete_with_those_of_their_budget_or_a_smaller_one():
     assert triage.verdicts == (GO_ON, STOP, STOP)
 
 
+def test_the_best_of_all_runs_whatever_their_budgets():
+    triage = judged([.505, .50, .30], budgets=[2.0, 1.0, 1.0])
+    assert names(triage) == 'abc'
+    above = np.mean(.505 + .01 * NOISE[:, 0] > .50 + .01 * NOISE[:, 1])
+    assert triage.best_of_all == pytest.approx([above, 1 - above, 0])
+    # In the table, b is compared with c alone.
+    assert triage.orders[MEAN].best == pytest.approx([above, 1, 0])
+    assert np.isnan(judged([.5]).best_of_all).all()
+
+
 def test_a_lone_run_has_no_rank():
     triage = judged([.30])
     assert triage.verdicts == (GO_ON, ) and not triage.is_ranked
