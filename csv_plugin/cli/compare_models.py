@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
     if not 1 <= args.level < 100:
         raise InputError('--level', 'a percentage from 1 to below 100',
                          f'{args.level:g}', 'Give 95 for 95 %.')
-    if args.margin >= 100:
+    if args.margin and args.margin >= 100:
         raise InputError('--margin', 'points of accuracy below 100',
                          f'{args.margin:g}', 'Give 1 for one point.')
     predictor = load_predictor(args.predictor) if args.predictor else None

@@ -313,7 +313,8 @@ def test_tasks_are_those_of_the_harness(folder, capsys):
     ], 'accuracies without losses: expected none of --same-recipe'),
     (['--accuracies', 'seeds.csv'], 'the runs of A and B beside it'),
     (['--level', '0.95'], 'a percentage from 1 to below 100'),
-    (['--margin', '100'], '--margin: expected points of accuracy below 100'),
+    (['seed-1', 'seed-2', '--accuracies', 'seeds.csv', '--margin', '100'
+      ], '--margin: expected points of accuracy below 100'),
     (['losses.csv:old', 'losses.csv:new', '--against', 'losses.csv:new'
       ], "--against: expected runs that are not among those of A, found "
      "'losses.csv:new'"),

@@ -97,9 +97,9 @@ def test_all_training_models_are_outliers():
     note, = outlier_notes(predictor)
     assert note == (
         'Outliers among the training models, which count less: b (4.0 times '
-        'the expected error), a (3.5 times the expected error). The error of '
-        'families left out is 10.0 points. Check their losses and '
-        'accuracies.')
+        'the expected error), a (3.5 times the expected error). The mean '
+        'absolute error of families left out is 10.0 points. Check their '
+        'losses and accuracies.')
 
 
 def found(cells):
