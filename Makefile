@@ -22,7 +22,7 @@ test: $(STAMP)
 test-all: $(STAMP)
 	$(PYTEST) -m 'not long'
 
-# What repeats whole trainings and studies, or flips every bit of a file.
+# What repeats whole trainings and studies.
 test-long: $(STAMP)
 	$(PYTEST) -m long
 
