@@ -15,7 +15,6 @@ from tests.runs import OTHER_TEXTS, TEXTS, dump, model_losses, train
 from tests.scripts import check_end, csv_rows, refusal
 from tests.tables import small_tables, write_tables
 
-
 FIT = 'fit/predictor.safetensors'
 
 
