@@ -24,7 +24,7 @@ test: $(TOOLS)
 test-all: $(TOOLS)
 	$(PYTEST) -m 'not long'
 
-# What repeats whole trainings and studies, or flips every bit of a file.
+# What repeats whole trainings and studies.
 test-long: $(TOOLS)
 	$(PYTEST) -m long
 

@@ -2,6 +2,8 @@
 
 Examples of hypothesis have no deadline: a busy machine is no failure.
 """
+import gc
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +19,17 @@ settings.load_profile('csv_plugin')
 #: Folders whose tests need OpenCompass.
 HOST = ['oc', 'extras/text_sampling']
 collect_ignore = [] if find_spec('opencompass') else HOST
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Nothing that imports make is garbage; to look for it takes seconds."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

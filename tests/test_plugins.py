@@ -66,7 +66,7 @@ def test_an_importer(installed, tmp_path):
 
 
 def test_a_method(installed):
-    tables = small_tables(n_models=8, n_units=2, n_families=4)
+    tables = small_tables(n_models=8, n_units=2, n_families=4).only('easy')
     data = tables.features, tables.accuracies, tables.families
     found = cp.fit(*data, method='rounded').predict(tables.features)
     usual = cp.fit(*data).predict(tables.features)
@@ -81,7 +81,7 @@ def test_a_name_that_two_packages_declare(installed, capsys):
 
 
 def test_an_unknown_method():
-    tables = small_tables(n_models=8, n_units=2, n_families=4)
+    tables = small_tables(n_models=8, n_units=2, n_families=4).only('easy')
     with pytest.raises(cp.InputError, match="'saliense'. Did you mean"):
         cp.fit(
             tables.features,

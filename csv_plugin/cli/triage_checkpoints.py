@@ -36,10 +36,9 @@ from csv_plugin.cli.arguments import (into_folder, print_end, print_json,
 from csv_plugin.cli.options import (FORECASTS, SPLITS, TABLES, TEST,
                                     add_option, add_shared, bar, check_splits,
                                     positive)
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.files import file_set
 from csv_plugin.io.known_accuracies import read_known
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
@@ -54,6 +53,9 @@ from csv_plugin.triage.judging import judge, judge_sizes
 from csv_plugin.triage.result import Triage
 from csv_plugin.triage.sizes import check_sizes, targets_of
 from csv_plugin.triage.watching import TriageJob
+
+#: Models and their sizes.
+Sizes = Mapping[str, ModelInfo]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -133,7 +135,8 @@ def _size_of_dumps(args: argparse.Namespace) -> Triage:
     features = job.history_features()
     info = read_models(args.models)
     check_names_in('--history', 'models', features.models, args.models, info)
-    return _of_size(args, job.predictor, features, info, features.models)
+    sizes = _sizes(args, info, features.models)
+    return judge_sizes(job.predictor, features, *sizes)
 
 
 def _of_tables(args: argparse.Namespace, is_size: bool) -> Triage:
@@ -146,49 +149,45 @@ def _of_tables(args: argparse.Namespace, is_size: bool) -> Triage:
                                args.benchmarks)
     past = tables.models_to_fit(args.fit, args.predict)
     main = tables.accuracies.select(benchmarks=tables.accuracies.main)
+    scores = main.select(past)
+    scores = scores.select(benchmarks=scores.benchmarks_run)
     if is_size:
-        predictor = _fitted(tables, past, [tables.families[m] for m in past])
-        triage = _of_size(args, predictor, tables.features, tables.info, past)
+        sizes = _sizes(args, tables.info, past)
+        families = [tables.families[model] for model in past]
+        predictor = fit_predictor(tables.features, scores, families)
+        triage = judge_sizes(predictor, tables.features, *sizes)
     else:
-        triage = _judged(args, tables, past)
+        triage = _judged(args, tables, scores)
     notes = shortage_notes(main, tables.families, past)
     notes += chance_notes(main, past)
     return replace(triage, notes=(*notes, *triage.notes))
 
 
 def _judged(args: argparse.Namespace, tables: ModelTables,
-            past: Sequence[str]) -> Triage:
-    """Judge the runs of `--predict`."""
+            scores: AccuracyTable) -> Triage:
+    """Judge the runs of `--predict` after a fit to the models of `scores`."""
     table = read_checkpoints(args.checkpoints) if args.checkpoints else None
     points = describe_checkpoints(tables.features.models, table)
-    history = {model: points[model] for model in past}
+    history = {model: points[model] for model in scores.models}
     new = {model: points[model] for model in tables.models_in(*args.predict)}
     families = families_of(history, tables.families)
-    predictor = _fitted(tables, past, families)
     known = None
     notes: list[str] = []
     if args.known:
         known, notes = read_known(args.known, tables.features.models,
-                                  predictor.names)
+                                  scores.benchmarks)
+    predictor = fit_predictor(tables.features, scores, families)
     triage = judge(
         predictor, tables.features, new, history, args.budget, known=known)
     return replace(triage, notes=(*triage.notes, *notes))
 
 
-def _fitted(tables: ModelTables, models: Sequence[str],
-            families: Sequence[str]) -> Predictor:
-    """Fit a predictor of the main benchmarks to some models."""
-    scores = tables.accuracies.select(models, tables.accuracies.main)
-    scores = scores.select(benchmarks=scores.benchmarks_run)
-    return fit_predictor(tables.features, scores, families)
+def _sizes(args: argparse.Namespace, info: Sizes,
+           past: Sequence[str]) -> tuple[Sizes, Sizes]:
+    """Return the models to forecast a size from, and what is forecast.
 
-
-def _of_size(args: argparse.Namespace, predictor: Predictor,
-             features: FeatureTable, info: Mapping[str, ModelInfo],
-             past: Sequence[str]) -> Triage:
-    """Forecast a model of a size, in each family and in a new family.
-
-    `past` are the finished runs.
+    This is a model of the size in each family, and in a new family. `past` are
+    the finished runs.
     """
     points = read_checkpoints(args.checkpoints) if args.checkpoints else None
     last: Sequence[str] = last_checkpoints(past, points)
@@ -198,8 +197,7 @@ def _of_size(args: argparse.Namespace, predictor: Predictor,
         last = past
     models = {model: info[model] for model in last}
     check_sizes(args.models, models)
-    targets = targets_of(models, args.params / 1e9, args.tokens)
-    return judge_sizes(predictor, features, models, targets)
+    return models, targets_of(models, args.params / 1e9, args.tokens)
 
 
 def write_and_print(args: argparse.Namespace, triage: Triage) -> None:

@@ -661,10 +661,11 @@ def _inverse_in_place(factor: NDArray) -> NDArray:
 
     The inverse takes the memory of the factor.
     """
-    # LAPACK fills only the lower half of the inverse.
     inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-    upper_half = np.triu(np.ones(inverse.shape, bool), 1)
-    np.copyto(inverse, inverse.T, where=upper_half)
+    # LAPACK fills only the lower half. One row at a time is copied to the
+    # upper half, as a copy of all rows would take as much memory again.
+    for row in range(len(inverse)):
+        inverse[row, row + 1:] = inverse[row + 1:, row]
     return inverse
 
 

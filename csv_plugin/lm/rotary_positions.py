@@ -59,8 +59,10 @@ def reads(config: PretrainedConfig, key: str) -> bool:
     kind: Any = type(config)
     if key.startswith('_') or hasattr(kind, key) or key in kind.attribute_map:
         return True
-    parameters = inspect.signature(kind.__init__).parameters
-    return key in parameters or key in vars(_default(kind))
+    if key in vars(_default(kind)):
+        return True
+    # Last, because it takes longest and few settings get here.
+    return key in inspect.signature(kind.__init__).parameters
 
 
 @cache

@@ -1,5 +1,7 @@
 """Fits to tables: what the command writes, and what it says of bad input."""
+from contextlib import redirect_stdout
 from dataclasses import replace
+from io import StringIO
 
 import numpy as np
 import pytest
@@ -30,7 +32,17 @@ def call_on(folder, tables, *options):
 
 @pytest.fixture(scope='module')
 def tables():
-    return small_tables(n_models=15, n_families=4)
+    tables = small_tables(n_models=15, n_families=4)
+    return tables.only('easy', 'hard', 'pair', 'none')
+
+
+@pytest.fixture(scope='module')
+def usual(tmp_path_factory, tables):
+    """A folder with the inputs and outputs of a call, and what it printed."""
+    folder = tmp_path_factory.mktemp('usual')
+    with redirect_stdout(StringIO()) as said:
+        assert main(call_on(folder, tables)) == 0
+    return folder, said.getvalue()
 
 
 @pytest.fixture
@@ -58,27 +70,26 @@ def all_rows(folder):
             *csv_rows(folder / 'out/in_sample.csv')]  # yapf: disable
 
 
-def test_outputs(tmp_path, tables, capsys):
-    assert main(call_on(tmp_path, tables)) == 0
-    said = capsys.readouterr()
-    out = tmp_path / 'out'
+def test_outputs(tables, usual):
+    folder, said = usual
+    out = folder / 'out'
     assert sorted(path.name for path in out.iterdir()) == OUTPUTS
-    assert '3 models predicted from 12' in said.out
+    assert '3 models predicted from 12' in said
     report = (out / 'report.md').read_text('utf-8')
     assert report.split('\n')[2].startswith('    salience fit --losses ')
-    lines = check_end(said.out)
+    lines = check_end(said)
     assert not any('|' in line for line in lines)
     row, = (line.split() for line in lines if line.startswith('hard '))
     predictor = load_predictor(out / 'predictor.safetensors')
-    losses = read_loss_features(inputs(tmp_path)[0])
+    losses = read_loss_features(inputs(folder)[0])
     study = Study.of({'salience': predictor}, losses, tables.accuracies)
     errors = study.errors('salience')['hard']
     assert row[1] == str(errors.n_models)
     assert row[2] == f'{100 * errors.mae:.1f}'
     assert row[4] == f'{errors.coverage:.0%}'
-    rows = all_rows(tmp_path)
+    rows = all_rows(folder)
     assert tuple(rows[0]) == PREDICTION_COLUMNS
-    assert len(rows) == 15 * 5
+    assert len(rows) == 15 * 3
     predicted = predictor.predict(losses)
     for row in rows:
         place = tables.models.index(row['model'])
@@ -161,55 +172,44 @@ def test_models_of_all_splits_count_where_families_are_left_out(
     assert {row['benchmark'] for row in rows} == {'easy', 'hard'}
 
 
-def test_columns_beside_the_losses_change_nothing(tmp_path, call):
+def test_columns_beside_the_losses_change_nothing(tmp_path, call, usual):
     """Tables of trainers have steps and tokens, too."""
-
-    def written():
-        assert main(call) == 0
-        return predicted_numbers(tmp_path)
-
-    before = written()
     losses = tmp_path / 'in/losses.csv'
     header, *rows = losses.read_text().splitlines()
     rows = [f'{row},{k}000,{k}.5e9' for k, row in enumerate(rows)]
     losses.write_text('\n'.join([f'{header},step,train/tokens', *rows, '']))
     with pytest.warns(UserWarning, match="left out: 'step', 'train/tokens'"):
-        after = written()
-    np.testing.assert_allclose(after, before, rtol=0, atol=1e-7)
-
-
-def predicted_numbers(tmp_path):
-    """All numbers of the written predictions."""
-    names = 'predicted', 'low', 'high', 'expected_error'
-    return [float(row[name]) for row in all_rows(tmp_path) for name in names]
-
-
-def test_the_same_twice(tmp_path, call):
-    """But for the last digits, which may hang on where arrays lie."""
-    predicted, written = [], []
-    for _ in range(2):
         assert main(call) == 0
-        predicted.append(predicted_numbers(tmp_path))
-        written.append([(tmp_path / 'out' / name).read_text('utf-8')
-                        for name in ('leaderboard.md', 'report.md')])
-    np.testing.assert_allclose(*predicted, rtol=0, atol=1e-7)
-    assert written[0] == written[1]
+    assert_same_numbers(tmp_path, usual[0])
 
 
-@pytest.mark.parametrize('fit, predict, n_rows, title', [
-    ('train', 'val test', 15, '6 models predicted from 9'),
-    ('val train', 'test', 15, '3 models predicted from 12'),
-])
-def test_splits(tmp_path, call, fit, predict, n_rows, title):
-    assert main([*call, '--fit', *fit.split(), '--predict',
-                 *predict.split()]) == 0
+def assert_same_numbers(folder, other):
+    """But for the last digits, which may hang on where arrays lie."""
+    names = 'predicted', 'low', 'high', 'expected_error'
+    numbers = [[float(row[name]) for row in all_rows(each) for name in names]
+               for each in (folder, other)]  # yapf: disable
+    np.testing.assert_allclose(*numbers, rtol=0, atol=1e-7)
+
+
+def test_the_same_twice(tmp_path, call, usual):
+    before, _ = usual
+    assert main(call) == 0
+    assert_same_numbers(tmp_path, before)
+    for name in 'leaderboard.md', 'report.md':
+        old, new = ((folder / 'out' / name).read_text('utf-8')
+                    for folder in (before, tmp_path))
+        assert new == old.replace(str(before), str(tmp_path))
+
+
+def test_splits(tmp_path, call):
+    assert main([*call, '--fit', 'train', '--predict', 'val', 'test']) == 0
     rows = all_rows(tmp_path)
-    assert len(rows) == 5 * n_rows
-    assert {row['split'] for row in rows} == {
-        {'val': 'validation'}.get(name, name)
-        for name in f'{fit} {predict}'.split()}  # yapf: disable
+    assert len(rows) == 3 * 15
+    assert {row['split'] for row in rows} == {'train', 'validation', 'test'}
+    assert [row['split'] for row in rows
+            if row['benchmark'] == 'easy'].count('train') == 9
     report = (tmp_path / 'out/report.md').read_text('utf-8')
-    assert report.startswith(f'# {title}\n')
+    assert report.startswith('# 6 models predicted from 9\n')
 
 
 @pytest.mark.parametrize('options, found', [
@@ -241,8 +241,7 @@ def test_a_benchmark_without_a_score_is_left_out(tmp_path, call, capsys, more):
         'warning: none: left out, as no model to fit to was run there.')
     assert 'mean of 2 ' in said
     rows = csv_rows(tmp_path / 'out/predictions.csv')
-    assert {row['benchmark'] for row in rows} == {
-        'easy', 'hard', 'chance', 'same', 'pair'}  # yapf: disable
+    assert {row['benchmark'] for row in rows} == {'easy', 'hard', 'pair'}
     assert 'none' not in (tmp_path / 'out/leaderboard.md').read_text('utf-8')
     predictor = load_predictor(tmp_path / 'out/predictor.safetensors')
     assert 'none' not in predictor.names
@@ -265,7 +264,9 @@ def test_models_without_scores_are_predicted(tmp_path, call, capsys, tables):
     assert 'of mean loss' not in printed
 
 
-def test_families_that_look_alike(tmp_path, call, capsys):
+def test_families_that_look_alike(tmp_path, capsys):
+    small = small_tables(n_models=8, n_families=4).only('easy')
+    call = call_on(tmp_path, small)
     path = tmp_path / 'in/models.csv'
     path.write_text(path.read_text().replace('family-1', 'FAMILY-0 '))
     assert main(call) == 0

@@ -1,6 +1,7 @@
 """Predictions from dumps and from tables, on screen and as files."""
 import json
 import shlex
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -15,16 +16,35 @@ from tests.runs import OTHER_TEXTS, TEXTS, dump, model_losses, train
 from tests.scripts import check_end, csv_rows, refusal
 from tests.tables import small_tables, write_tables
 
+FIT = 'fit/predictor.safetensors'
+
+
+@pytest.fixture(scope='module')
+def files(tmp_path_factory):
+    """Two dumps and their predictor, and tables.
+
+    `fit` has a predictor of tables, fitted to all models but the first.
+    """
+    folder = tmp_path_factory.mktemp('files')
+    save_predictor(train(), folder / 'p.safetensors')
+    (folder / 'dumps').mkdir()
+    (folder / 'empty').mkdir()
+    for name, skill in (('weak', 0.3), ('strong', 1.8)):
+        write_dump(folder / f'dumps/{name}.safetensors',
+                   dump(name, model_losses(skill)))
+    tables = small_tables()
+    splits = dict.fromkeys(tables.models, 'train')
+    splits[tables.models[0]] = 'test'
+    assert main(['fit', *write_tables(folder, tables, splits), '--fit',
+                 'train', '--out', str(folder / 'fit')]) == 0  # yapf: disable
+    return folder
+
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(files, tmp_path, monkeypatch):
+    """A copy that a test may change."""
     monkeypatch.chdir(tmp_path)
-    save_predictor(train(), 'p.safetensors')
-    (tmp_path / 'dumps').mkdir()
-    (tmp_path / 'empty').mkdir()
-    for name, skill in (('weak', 0.3), ('strong', 1.8)):
-        write_dump(f'dumps/{name}.safetensors', dump(name,
-                                                     model_losses(skill)))
+    shutil.copytree(files, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
@@ -58,12 +78,7 @@ def test_table_and_files(folder, capsys):
 def test_a_table_in_the_place_of_dumps(folder, capsys, table):
     """Whatever the predictor was fitted to."""
     Path(table).write_text('model,a\nnew,1\n')
-    tables = small_tables()
-    splits = dict.fromkeys(tables.models, 'train')
-    assert main(['fit', *write_tables(folder, tables, splits), '--predict',
-                 'train', '--fit', 'train', '--leave-family-out', '--out',
-                 'out']) == 0  # yapf: disable
-    for predictor in ('p.safetensors', 'out/predictor.safetensors'):
+    for predictor in ('p.safetensors', FIT):
         error = refusal(capsys, 'predict', table, '--predictor', predictor)
         assert f'--losses {shlex.quote(table)}`' in error
 
@@ -111,22 +126,7 @@ def test_dumps_that_cannot_be_used_are_told(folder, capsys):
                          '--predictor', 'p.safetensors')  # yapf: disable
 
 
-FIT = 'fit/predictor.safetensors'
-
-
-@pytest.fixture
-def fitted(folder):
-    """A predictor in `fit`, fitted to tables of all models but the first."""
-    tables = small_tables()
-    splits = dict.fromkeys(tables.models, 'train')
-    splits[tables.models[0]] = 'test'
-    write_tables(folder, tables, splits)
-    assert main(
-        'fit --losses losses.csv --scores scores.csv --models models.csv '
-        '--benchmarks benchmarks.csv --fit train --out fit'.split()) == 0
-
-
-def test_tables(fitted, capsys):
+def test_tables(folder, capsys):
     """They may have more units than those of the predictor, in any order."""
     rows = csv_rows(Path('losses.csv'))
     write_csv('new.csv', ['more', *reversed(rows[0])],
@@ -139,7 +139,7 @@ def test_tables(fitted, capsys):
                                                   float(row['predicted']))
 
 
-def test_a_page_of_a_table(fitted, capsys):
+def test_a_page_of_a_table(folder, capsys):
     pytest.importorskip('jinja2')
     assert main(['predict', '--losses', 'losses.csv', '--predictor', FIT,
                  '--page', 'pages']) == 0  # yapf: disable
@@ -165,7 +165,7 @@ def test_a_page_of_dumps_shows_their_tokens(folder):
     assert '<bdi>strong</bdi>' in html and '>ab</span>' in html
 
 
-def test_means_are_over_the_main_benchmarks_of_the_fit(fitted):
+def test_means_are_over_the_main_benchmarks_of_the_fit(folder):
     assert main(['predict', '--losses', 'losses.csv', '--predictor', FIT,
                  '--out', 'out']) == 0  # yapf: disable
     fit, predicted = ([[cell.strip() for cell in line.split('|')[1:]]
@@ -194,7 +194,7 @@ def test_means_are_over_the_main_benchmarks_of_the_fit(fitted):
      'no tokens: expected none of --texts'),
     (f'dumps --predictor {FIT}', 'error: predictor: expected one that was'),
 ])
-def test_bad_input(fitted, capsys, options, found):
+def test_bad_input(folder, capsys, options, found):
     assert found in refusal(capsys, 'predict', *options.split())
 
 

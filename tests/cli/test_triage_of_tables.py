@@ -1,6 +1,8 @@
 """Runs judged from tables: what is written, printed and refused."""
 import json
 import re
+from contextlib import redirect_stdout
+from io import StringIO
 
 import numpy as np
 import pytest
@@ -33,15 +35,34 @@ def checkpoints() -> Tables:
         {model: model[0] for model in models})  # yapf: disable
 
 
-@pytest.fixture
-def options(tmp_path):
+def call_on(folder):
     """Of g, which has no scores, the last two checkpoints are yet to come."""
     tables = checkpoints()
     splits = {m: 'test' if m[0] == 'g' else 'train' for m in tables.models}
-    given = write_tables(tmp_path, tables, splits)
-    drop(tmp_path, ('g@50', 'g@100'), ('losses', 'scores', 'models'))
-    drop(tmp_path, ('g@', ), ('scores', ))
-    return ['triage', *given, '--out', str(tmp_path / 'out')]
+    given = write_tables(folder, tables, splits)
+    drop(folder, ('g@50', 'g@100'), ('losses', 'scores', 'models'))
+    drop(folder, ('g@', ), ('scores', ))
+    return ['triage', *given, '--out', str(folder / 'out')]
+
+
+@pytest.fixture
+def options(tmp_path):
+    return call_on(tmp_path)
+
+
+@pytest.fixture(scope='module')
+def usual(tmp_path_factory):
+    """The outputs of a call, and what it printed."""
+    folder = tmp_path_factory.mktemp('usual')
+    with redirect_stdout(StringIO()) as printed:
+        assert salience.main(call_on(folder)) == 0
+    return folder / 'out', printed.getvalue()
+
+
+def forecast_in(out):
+    """The first of the forecasts."""
+    told = json.loads((out / 'triage.json').read_text())
+    return told['forecasts'][0]
 
 
 def drop(folder, beginnings, tables):
@@ -52,11 +73,10 @@ def drop(folder, beginnings, tables):
             line for line in lines if not line.startswith(beginnings)))
 
 
-def test_the_largest_run_is_forecast(options, tmp_path, capsys):
-    assert salience.main([*options, '--json']) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told == json.loads((tmp_path / 'out/triage.json').read_text())
-    table = csv_rows(tmp_path / 'out/forecasts.csv')
+def test_the_largest_run_is_forecast(usual):
+    out, _ = usual
+    told = json.loads((out / 'triage.json').read_text())
+    table = csv_rows(out / 'forecasts.csv')
     rows = {row['benchmark']: row for row in table}
     assert {row['run'] for row in rows.values()} == {'g'}
     for name, slope in (('easy', 0.5), ('hard', 0.3)):
@@ -68,16 +88,17 @@ def test_the_largest_run_is_forecast(options, tmp_path, capsys):
     assert any('6 earlier runs' in note for note in told['notes'])
 
 
-def test_known_accuracies_count_if_asked_for(options, tmp_path):
+def test_known_accuracies_count_if_asked_for(options, tmp_path, usual):
     with (tmp_path / 'scores.csv').open('a') as file:
         file.write('g@20,0.7,0.5\n')
-    written = []
+    without = forecast_in(usual[0])
+    found = []
     for more in ([], ['--known', str(tmp_path / 'scores.csv')]):
         assert salience.main([*options, *more]) == 0
-        told = json.loads((tmp_path / 'out/triage.json').read_text())
-        written.append(told['forecasts'][0]['forecast'])
-        assert told['forecasts'][0]['with_scores'] == bool(more)
-    assert written[1] > written[0] + .01
+        found.append(forecast_in(tmp_path / 'out'))
+    assert [row['with_scores'] for row in found] == [False, True]
+    assert found[0]['forecast'] == pytest.approx(without['forecast'])
+    assert found[1]['forecast'] > without['forecast'] + .01
 
 
 @pytest.mark.parametrize('header, model, found', [
@@ -92,21 +113,19 @@ def test_a_wrong_name_of_a_known_accuracy(options, tmp_path, capsys, header,
     assert found in refusal(capsys, *options, '--known', str(known))
 
 
-def test_errors_are_those_of_families_left_out(options, tmp_path):
+def test_errors_are_those_of_families_left_out(options, tmp_path, usual):
     """Runs of few families say less; those of one are all there is."""
-    widths = []
-    for families in ('', 'abcdef', 'aabbcc', 'aaaaaa'):
-        if families:
-            rows = csv_rows(tmp_path / 'models.csv')
-            for row in rows:
-                row['family'] = families['abcdefg'.index(row['model'][0]) % 6]
-            write_csv(tmp_path / 'models.csv', list(rows[0]),
-                      [row.values() for row in rows])
+    found = [forecast_in(usual[0])]
+    for families in ('aabbcc', 'aaaaaa'):
+        rows = csv_rows(tmp_path / 'models.csv')
+        for row in rows:
+            row['family'] = families['abcdefg'.index(row['model'][0]) % 6]
+        write_csv(tmp_path / 'models.csv', list(rows[0]),
+                  [row.values() for row in rows])
         assert salience.main(options) == 0
-        told = json.loads((tmp_path / 'out/triage.json').read_text())
-        row = told['forecasts'][0]
-        widths.append(row['high'] - row['low'])
-    assert widths[0] == widths[1] == widths[3] < widths[2]
+        found.append(forecast_in(tmp_path / 'out'))
+    widths = [row['high'] - row['low'] for row in found]
+    assert widths[0] == widths[2] < widths[1]
 
 
 def test_names_that_state_tokens(options, tmp_path):
@@ -134,13 +153,12 @@ def test_a_later_stage_is_asked_for(options, tmp_path, capsys):
     assert '--checkpoints' in error
 
 
-def test_the_screen(options, tmp_path, capsys):
-    assert salience.main(options) == 0
-    printed = capsys.readouterr().out
+def test_the_screen(usual):
+    out, printed = usual
     assert 'Predicted at 2 checkpoints of 1 run\n' in printed
     assert 'Forecast at the end of the training\n' in printed
     check_end(printed, is_last=True)
-    assert (tmp_path / 'out/triage.png').is_file()
+    assert (out / 'triage.png').is_file()
 
 
 def test_a_table_tells_how_long_a_run_is(options, tmp_path):

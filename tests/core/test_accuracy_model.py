@@ -64,12 +64,16 @@ def test_sound_models_are_not_outliers():
         assert not fitted(kind).outliers.any()
 
 
-def test_models_with_wrong_losses_are_outliers():
-    """Such as bits per token in place of nats per character."""
+@pytest.fixture(scope='module')
+def wrong():
+    """Fitted to bits per token of one model, to nats per character else."""
     units = plain().units.copy()
     units[7] *= 2.8
-    model = AccuracyModel(UnitLosses.of(units), observed())
-    assert np.flatnonzero(model.outliers).tolist() == [7]
+    return AccuracyModel(UnitLosses.of(units), observed())
+
+
+def test_models_with_wrong_losses_are_outliers(wrong):
+    assert np.flatnonzero(wrong.outliers).tolist() == [7]
 
 
 def test_models_with_wrong_accuracies_are_outliers():
@@ -83,13 +87,10 @@ def test_models_with_wrong_accuracies_are_outliers():
     assert model.outliers.sum() <= 3
 
 
-def test_an_outlier_hardly_moves_others():
-    units = plain().units.copy()
-    units[7] *= 2.8
-    model = AccuracyModel(UnitLosses.of(units), observed())
-    rest = np.arange(len(units)) != 7
+def test_an_outlier_hardly_moves_others(wrong):
+    rest = np.arange(len(plain().units)) != 7
     first, second = (
-        each.joint(plain()).accuracies[rest] for each in (model, fitted()))
+        each.joint(plain()).accuracies[rest] for each in (wrong, fitted()))
     assert np.abs(first - second).mean() < .02
 
 

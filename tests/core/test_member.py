@@ -52,8 +52,9 @@ def fit(losses, settings=Settings(), accuracies=None):
     return Member(scale, standardised, known, None, form, settings)
 
 
-def exponent(member, losses, b):
-    return member.exponents(member.scale(losses, NEW))[0][0, b]
+def exponents(member, losses):
+    """Of one model, `(B,)`."""
+    return member.exponents(member.scale(losses, NEW))[0][0]
 
 
 def moved(losses, standardised, factor, b=None):
@@ -67,11 +68,12 @@ def moved(losses, standardised, factor, b=None):
     return replace(losses, answers={**losses.answers, b: part})
 
 
-def slope_of(member, losses, standardised, b, of=None):
+def slopes_of(member, losses, standardised, of=None):
+    """Finite differences of the exponents, `(B,)`."""
     step = 1e-4
     values = losses.units if of is None else losses.answers[of]
     up, down = (
-        exponent(member, moved(losses, standardised, 1 + sign * step, of), b)
+        exponents(member, moved(losses, standardised, 1 + sign * step, of))
         for sign in (1, -1))
     return (up - down) / (2 * step * values[0, standardised])
 
@@ -82,14 +84,14 @@ def slope_of(member, losses, standardised, b, of=None):
 def test_slopes_are_finite_differences(kind, form, model):
     losses = KINDS[kind]().take(np.array([model]))
     member = fitted(kind).members[form]
+    by_units = np.array(
+        [slopes_of(member, losses, k) for k in range(losses.units.shape[1])])
     for b in range(3):
         by_unit, by_token = member.slopes(losses, b)
+        np.testing.assert_allclose(
+            by_unit, by_units[:, b], rtol=1e-4, atol=1e-5)
         expected = [
-            slope_of(member, losses, k, b) for k in range(len(by_unit))
-        ]
-        np.testing.assert_allclose(by_unit, expected, rtol=1e-4, atol=1e-5)
-        expected = [
-            slope_of(member, losses, k, b, b) for k in range(len(by_token))
+            slopes_of(member, losses, k, b)[b] for k in range(len(by_token))
         ]
         assert (len(expected) > 0) == (b in losses.answers)
         np.testing.assert_allclose(by_token, expected, rtol=1e-4, atol=1e-5)

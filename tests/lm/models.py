@@ -2,14 +2,16 @@
 
 Weights are large, so that predictions differ from token to token.
 """
+from functools import cache
 from typing import Any
 
 import torch
 import transformers
+from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from tests.lm.tokens.tokenizers import SPECIAL, byte_level
+from tests.lm.tokens.tokenizers import SPECIAL, byte_level, wrap
 
 #: Entries of the models' vocabulary, a few more than the tokenizer's.
 VOCABULARY = 512
@@ -79,6 +81,12 @@ def make(name: str, seed: int = 0, **settings: Any) -> PreTrainedModel:
         return getattr(transformers, model_name)(config).eval()
 
 
+@cache
+def _trained() -> str:
+    """A tokenizer's file, which is read sooner than made anew."""
+    return byte_level().backend_tokenizer.to_str()
+
+
 def tokenizer(**names: Any) -> PreTrainedTokenizerFast:
     """A byte-level tokenizer; BOS, EOS and pad are the same token by default.
 
@@ -87,7 +95,7 @@ def tokenizer(**names: Any) -> PreTrainedTokenizerFast:
     Args:
         names (Any): `bos`, `eos` and `pad`; None for no such token.
     """
-    made = byte_level()
+    made = wrap(Tokenizer.from_str(_trained()))
     for name in ('bos', 'eos', 'pad'):
         setattr(made, f'{name}_token', names.get(name, SPECIAL))
     return made
