@@ -274,7 +274,9 @@ def test_families_that_look_alike(tmp_path, capsys):
         capsys.readouterr().out)
 
 
-def test_a_chance_level_that_cannot_be_is_told(tmp_path, call, capsys):
+def test_a_chance_level_that_cannot_be_is_told(tmp_path, capsys):
+    small = small_tables(n_models=8, n_families=4).only('easy', 'same')
+    call = call_on(tmp_path, small)
     path = tmp_path / 'in/benchmarks.csv'
     assert main(call) == 0
     assert 'Check the chance level' not in capsys.readouterr().out
