@@ -5,7 +5,7 @@ from typing import Any, Optional
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.noise import (COMBINED, ITEMS, LOSS, OBSERVED, PREDICTED,
-                                   PREDICTOR, RUNS, TEXTS, Difference)
+                                   PREDICTOR, RUNS, TEXTS, Difference, Noise)
 from csv_plugin.core.paired import PairedAnswers
 from csv_plugin.core.text_tables import text_table
 
@@ -116,9 +116,10 @@ class Comparison:
         rows = []
         for pair in self.answers:
             observed = parts[OBSERVED, pair.benchmark]
-            alone = replace(observed, noises={ITEMS: pair.noise})
             error = pair.noise.error
-            # With n items, errors are proportional to 1 / sqrt(n).
+            # With n items, errors are proportional to 1 / sqrt(n). With as
+            # many as are needed, their noise is nearly normal.
+            alone = replace(observed, noises={ITEMS: Noise.even(error)})
             needed = (alone.size_to_detect / alone.margin)**2
             row = {**vars(pair), 'noise': error, 'worth': None}
             row['needed'] = pair.n_items * needed

@@ -55,7 +55,9 @@ class PairedAnswers:
         p_value = None
         if np.isin(pair, (0, 1)).all():
             p_value = _mcnemar(round(only_a), round(only_b))
-            noise = Noise.even(_wald_error(n_items, only_a, only_b))
+            # As for graded answers, so that one item decides nothing.
+            freedom = max(n_items - 1, 1)
+            noise = Noise.even(_wald_error(n_items, only_a, only_b), freedom)
         elif n_items == 1:
             raise InputError(f'answers on {benchmark!r}',
                              'grades of two items or more', 'one item',

@@ -3,6 +3,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.paired import PairedAnswers
@@ -19,6 +20,15 @@ def test_mcnemar():
     for wrong in (2, -.5, math.nan):
         with pytest.raises(InputError, match="answers on 'x'.*in 0..1"):
             PairedAnswers.of('x', [1, 0], [wrong, 0])
+
+
+@pytest.mark.parametrize('n', [1, 2, 3])
+def test_few_items_decide_nothing(n):
+    """McNemar's test cannot reject either, though B answers all of them."""
+    found = PairedAnswers.of('x', [0] * n, [1] * n)
+    assert found.p_value > .05
+    half = found.noise.error * stdtrit(found.noise.freedom, .975)
+    assert half > found.value == 1
 
 
 def test_grades_have_noise_but_no_exact_test():
