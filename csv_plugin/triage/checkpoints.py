@@ -40,7 +40,8 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
     stage begins at the last checkpoint of the previous stage. The budget is
     that of all stages together.
     """
-    checkpoints, stages = {}, {}
+    checkpoints = {}
+    stages = {}
     for row in read_rows(path, ('model', 'run', 'step')):
         numbers = {
             'step': row.number('step'),
@@ -80,7 +81,8 @@ def _from_the_start(checkpoints: Mapping[str, Checkpoint],
     # already count from the start of the training.
     for model in sorted(checkpoints, key=stages.__getitem__):
         point = checkpoints[model]
-        steps, tokens = [0.0], [0.0]
+        steps = [0.0]
+        tokens = [0.0]
         for name, other in checkpoints.items():
             if other.run == point.run and stages[name] < stages[model]:
                 steps.append(found[name].step)
@@ -173,7 +175,8 @@ def last_checkpoints(
             name of a model begins with the name of a run and @, but does not
             tell a step.
     """
-    of_runs, others = [], []
+    of_runs = []
+    others = []
     for model in models:
         is_described = table is not None and model in table
         if is_described or _tells_step(model):
@@ -185,13 +188,15 @@ def last_checkpoints(
     for model, point in known.items():
         runs.setdefault(point.run, []).append(model)
     for model in others:
-        if model.rpartition('@')[0] in runs:
+        run, _, _ = model.rpartition('@')
+        if run in runs:
             # This raises the error that says what is wrong with the name.
             _from_name(model)
     last = []
     for of_run in runs.values():
         done = _amounts_done([known[model] for model in of_run])
-        last.append(of_run[int(np.argmax(done))])
+        latest = int(np.argmax(done))
+        last.append(of_run[latest])
     return (*last, *others)
 
 
@@ -208,8 +213,9 @@ def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
     """
     without = [point for point in checkpoints if math.isnan(point.tokens)]
     if without and len(without) < len(checkpoints):
+        first = without[0]
         raise InputError(
-            f'tokens of run {without[0].run!r}, step {without[0].step:g}',
+            f'tokens of run {first.run!r}, step {first.step:g}',
             'a number, as other checkpoints have', 'none',
             'Give the tokens of all checkpoints in a table (--checkpoints).')
     return 'steps' if without else 'tokens'

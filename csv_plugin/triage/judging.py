@@ -93,17 +93,17 @@ def judge(
     _check_apart(checkpoints, history)
     chosen = _with_features(checkpoints, features)
     past = _with_features(history, features)
-    earlier = EarlierRuns(
-        runs_of(predictor, features, past, are_finished=True),
-        _families(predictor, past))
+    finished = runs_of(predictor, features, past, are_finished=True)
+    earlier = EarlierRuns(finished, _families(predictor, past))
     usual_budget = budget
     if math.isnan(budget) and earlier.runs:
         _check_units(chosen, past)
-        usual_budget = float(np.median([run.budget for run in earlier.runs]))
+        budgets = [run.budget for run in earlier.runs]
+        usual_budget = float(np.median(budgets))
     runs = runs_of(predictor, features, chosen, usual_budget)
     if not runs:
-        raise InputError('checkpoints', 'at least one that can be used',
-                         first_reason(refused, 'none beyond 0 tokens'),
+        found = first_reason(refused, 'none beyond 0 tokens')
+        raise InputError('checkpoints', 'at least one that can be used', found,
                          'Collect losses of checkpoints.')
     measure = choose_measure([*chosen.values()])
     notes = [f'{name} is left out: {why}' for name, why in refused.items()]
@@ -111,10 +111,15 @@ def judge(
     notes += notes_on_backtests(predictor, features, runs, earlier)
     ends = []
     for run in runs:
-        forecast = None if run.finished else earlier.forecast(run)
-        if run.finished or forecast:
-            end = End(run.name, float(run.tokens[-1]), run.budget)
-            ends.append(_Ahead(end, run.checkpoints[-1], forecast))
+        tokens = float(run.tokens[-1])
+        end = End(run.name, tokens, run.budget)
+        last = run.checkpoints[-1]
+        if run.finished:
+            ends.append(_Ahead(end, last, None))
+            continue
+        forecast = earlier.forecast(run)
+        if forecast is not None:
+            ends.append(_Ahead(end, last, forecast))
     return _triage(predictor, features, runs, ends, measure, notes, known)
 
 
@@ -141,15 +146,18 @@ def judge_sizes(predictor: Predictor, features: FeatureTable,
     Raises:
         InputError: As in `sizes.check_sizes`, or as in `judge_runs`.
     """
-    logs = log_losses(predictor, features.select(tuple(models)).values)
+    losses = features.select(tuple(models)).values
+    logs = log_losses(predictor, losses)
     found = forecast_sizes(logs, [*models.values()], [*targets.values()])
-    ends, notes = [], notes_on_sizes(models, targets)
-    for name, row, forecast in zip(targets, targets.values(), found):
+    ends = []
+    notes = notes_on_sizes(models, targets)
+    for (name, row), forecast in zip(targets.items(), found):
         if forecast is None:
             notes.append(f'{name}: nothing is forecast, as too few models '
                          'differ in size and tokens to test the law.')
         else:
-            ends.append(_Ahead(End(name, 0., row.tokens), None, forecast))
+            end = End(name, 0., row.tokens)
+            ends.append(_Ahead(end, None, forecast))
     return _triage(predictor, features, [], ends, 'tokens', notes, None)
 
 
@@ -213,20 +221,21 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
         forecasts_of_losses.append(losses)
     table = FeatureTable.concatenate(tables)
     found, joint = predictor.predict_jointly(table, LEVEL, families, known)
+    indices = np.array(places(rows, table.models), int)
     joint_of_ends = with_loss_errors(
-        joint.take(np.array(places(rows, table.models), int)), predictor,
-        table.select(tuple(rows)), forecasts_of_losses)
-    names = [part.end.name for part in ends]
+        joint.take(indices), predictor, table.select(tuple(rows)),
+        forecasts_of_losses)
+    all_ends = [part.end for part in ends]
+    names = [end.name for end in all_ends]
     forecasts = predictor.predictions(joint_of_ends, tuple(names), LEVEL)
     # Marks, such as 'far from the training models', are those of a prediction
     # from the expected losses. The uncertainty of losses sets no mark.
     expected = found.select(dict(zip(names, rows)))
-    for mark in MARKS:
-        forecasts = replace(forecasts, **{mark: getattr(expected, mark)})
+    marks = {mark: getattr(expected, mark) for mark in MARKS}
+    forecasts = replace(forecasts, **marks)
     notes = [*notes, *notes_on_result(found, forecasts, known)]
-    return Triage.of(measure, runs, found.select(checkpoints),
-                     [part.end for part in ends], forecasts, joint_of_ends,
-                     notes)
+    return Triage.of(measure, runs, found.select(checkpoints), all_ends,
+                     forecasts, joint_of_ends, notes)
 
 
 def _check_apart(chosen: Mapping[str, Checkpoint],

@@ -122,9 +122,9 @@ def notes_on_sizes(models: Mapping[str, ModelInfo],
                    targets: Mapping[str, ModelInfo]) -> list[str]:
     """Return notes on what the law of losses was fitted to, and its reach."""
     notes = [f'The law of losses was fitted to {len(models)} models.']
-    times = np.exp(
-        log_compute([*targets.values()]).max() -
-        log_compute([*models.values()]).max())
+    of_targets = log_compute([*targets.values()])
+    of_models = log_compute([*models.values()])
+    times = np.exp(of_targets.max() - of_models.max())
     if times > FAR:
         notes.append(
             f'The largest target has {times:.0f} times the compute of the '

@@ -101,39 +101,45 @@ class Triage:
         if in_mean:
             means[:] = joint.means(np.array(in_mean), predictions.level)
         best_first = np.argsort(-means[0], kind='stable')
+        means = means[:, best_first]
         ends = [ends[row] for row in best_first]
+        forecasts = forecasts.select([end.name for end in ends])
         joint = joint.take(best_first)
         # Axes: draws, ends, benchmarks; without any end, one empty draw.
         draws = np.zeros((1, 0, len(names)))
         if ends:
             draws = joint.draws()
-        by_name: dict[str, Optional[NDArray]] = {}
+        draws_by_name: dict[str, Optional[NDArray]] = {}
         for b, name in enumerate(names):
             is_unknown = name in forecasts.not_yet
-            by_name[name] = None if is_unknown else draws[:, :, b]
-        of_means = draws[:, :, in_mean].mean(axis=2) if in_mean else None
-        by_name[MEAN] = of_means
+            draws_by_name[name] = None if is_unknown else draws[:, :, b]
+        draws_of_mean = None
+        if in_mean:
+            draws_of_mean = draws[:, :, in_mean].mean(axis=2)
+        draws_by_name[MEAN] = draws_of_mean
         budgets = np.array([end.budget for end in ends])
         orders = {}
-        for name, drawn in by_name.items():
+        for name, drawn in draws_by_name.items():
             orders[name] = _ranked(drawn, budgets, predictions.level)
+        verdicts = _verdicts(ends, budgets, draws_of_mean)
         return cls(
-            measure,
-            tuple(runs),
-            predictions,
-            tuple(ends),
-            forecasts=forecasts.select([end.name for end in ends]),
-            means=means[:, best_first],
+            measure=measure,
+            runs=tuple(runs),
+            predictions=predictions,
+            ends=tuple(ends),
+            forecasts=forecasts,
+            means=means,
             orders=orders,
-            verdicts=_verdicts(ends, budgets, of_means),
+            verdicts=verdicts,
             joint=joint,
             notes=tuple(notes))
 
     def __repr__(self) -> str:
         checkpoints = counted(len(self.predictions.models), 'checkpoint')
-        return (f'Triage({checkpoints} of {counted(len(self.runs), "run")}, '
-                f'{counted(len(self.ends), "forecast")} on '
-                f'{counted(len(self.benchmarks), "benchmark")})')
+        runs = counted(len(self.runs), 'run')
+        forecasts = counted(len(self.ends), 'forecast')
+        benchmarks = counted(len(self.benchmarks), 'benchmark')
+        return f'Triage({checkpoints} of {runs}, {forecasts} on {benchmarks})'
 
     def __str__(self) -> str:
         """Return the tables, each below its heading, and the legend."""
@@ -146,10 +152,11 @@ class Triage:
     def among(self, names: Collection[str]) -> 'Triage':
         """Return a triage of these ends alone, ranked among themselves."""
         rows = []
+        ends = []
         for row, end in enumerate(self.ends):
             if end.name in names:
                 rows.append(row)
-        ends = [self.ends[row] for row in rows]
+                ends.append(end)
         forecasts = self.forecasts.select([end.name for end in ends])
         joint = self.joint.take(np.array(rows, int))
         return Triage.of(self.measure, self.runs, self.predictions, ends,
@@ -163,15 +170,15 @@ class Triage:
     @property
     def is_ranked(self) -> bool:
         """True if at least one end is ranked by its mean accuracy."""
-        return bool(np.isfinite(self.orders[MEAN].first).any())
+        ranks = self.orders[MEAN].first
+        return bool(np.isfinite(ranks).any())
 
     # ---- rows to read
 
     def legend(self) -> list[str]:
         """Return lines that explain the cells of tables and their marks."""
-        lines = dict.fromkeys(self.predictions.legend() +
-                              self.forecasts.legend())
-        return [*lines]
+        lines = self.predictions.legend() + self.forecasts.legend()
+        return list(dict.fromkeys(lines))
 
     def tables(self) -> list[tuple[str, list[list[str]]]]:
         """Return the tables of checkpoints and of ends, with their headings.
@@ -182,8 +189,8 @@ class Triage:
         if self.runs:
             checkpoints = counted(len(self.predictions.models), 'checkpoint')
             of_runs = counted(len(self.runs), 'run')
-            tables.append((f'Predicted at {checkpoints} of {of_runs}',
-                           self.checkpoint_rows()))
+            heading = f'Predicted at {checkpoints} of {of_runs}'
+            tables.append((heading, self.checkpoint_rows()))
         if self.ends:
             heading = 'Forecast at the end of the training'
             if self.is_ranked:
@@ -196,10 +203,10 @@ class Triage:
         cells = _cells_by_model(self.predictions)
         rows = [['checkpoint', self.measure, 'of budget', *self.benchmarks]]
         for run in self.runs:
-            for i, name in enumerate(run.checkpoints):
-                done = f'{run.tokens[i]:.6g}'
-                share = _percent(run.shares[i])
-                rows.append([name, done, share, *cells[name]])
+            points = zip(run.checkpoints, run.tokens, run.shares)
+            for name, tokens, share in points:
+                done = f'{tokens:.6g}'
+                rows.append([name, done, _percent(share), *cells[name]])
         return rows
 
     def forecast_rows(self) -> list[list[str]]:
@@ -246,17 +253,19 @@ class Triage:
 
         Accuracies are fractions; unknown values are None.
         """
-        places = {}
+        described = {}
         for run in self.runs:
-            for i, name in enumerate(run.checkpoints):
-                places[name] = run, i
+            points = zip(run.checkpoints, run.tokens, run.shares)
+            for name, tokens, share in points:
+                described[name] = {
+                    'run': run.name,
+                    'checkpoint': name,
+                    'tokens': float(tokens),
+                    'share': _or_none(share),
+                }
         for record in self.predictions.records():
-            run, i = places[record['model']]
             yield {
-                'run': run.name,
-                'checkpoint': record['model'],
-                'tokens': float(run.tokens[i]),
-                'share': _or_none(run.shares[i]),
+                **described[record['model']],
                 'benchmark': record['benchmark'],
                 **_numbers(record, 'predicted'),
             }
@@ -268,25 +277,27 @@ class Triage:
         rows of an end have the same verdict, which is by mean accuracy.
         Accuracies are fractions; unknown values are None.
         """
-        numbers: dict[tuple[str, str], Mapping[str, Any]] = {}
+        # By end and benchmark.
+        predicted: dict[tuple[str, str], Mapping[str, Any]] = {}
         for record in self.forecasts.records():
-            numbers[record['model'], record['benchmark']] = record
-        for e, end in enumerate(self.ends):
-            value, low, high = self.means[:, e]
-            numbers[end.name, MEAN] = {
+            key = record['model'], record['benchmark']
+            predicted[key] = record
+        for end, (value, low, high) in zip(self.ends, self.means.T):
+            predicted[end.name, MEAN] = {
                 'predicted': _or_none(value),
                 'low': _or_none(low),
                 'high': _or_none(high)
             }
         for benchmark, order in self.orders.items():
             for e, end in enumerate(self.ends):
+                record = predicted[end.name, benchmark]
                 yield {
                     'run': end.name,
                     'benchmark': benchmark,
                     'tokens': end.tokens,
                     'share': end.share,
                     'budget': end.budget,
-                    **_numbers(numbers[end.name, benchmark], 'forecast'),
+                    **_numbers(record, 'forecast'),
                     'best_rank': _or_none(order.first[e], int),
                     'worst_rank': _or_none(order.last[e], int),
                     'probability_best': _or_none(order.best[e]),
@@ -323,7 +334,8 @@ def _ranked(draws: Optional[NDArray], budgets: NDArray, level: float) -> Order:
     `draws`, `(n, E)`, are n random draws of their accuracies; if they are
     None, ranks are NaN. `budgets` are `(E,)`.
     """
-    found = Order(*np.full((3, len(budgets)), np.nan))
+    unknown = np.full((3, len(budgets)), np.nan)
+    found = Order(*unknown)
     if draws is None:
         return found
     for budget in np.unique(budgets):
@@ -363,7 +375,8 @@ def _verdicts(ends: Sequence[End], budgets: NDArray,
             rivals = _rivals(budgets, end.budget)
             highest = draws[:, rivals].max(axis=1)
             is_near = draws[:, e] >= highest - MARGIN
-            is_hopeless = is_near.mean() < LEAST_PROBABILITY
+            probability = is_near.mean()
+            is_hopeless = probability < LEAST_PROBABILITY
             verdicts.append(STOP if is_hopeless else GO_ON)
     return tuple(verdicts)
 
@@ -385,7 +398,8 @@ def _numbers(record: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _cells_by_model(predictions: Predictions) -> dict[str, tuple[str, ...]]:
     """Return the cells of each model, one for each benchmark."""
     columns = [predictions.cells(name) for name in predictions.benchmarks]
-    return dict(zip(predictions.models, zip(*columns)))
+    rows = zip(*columns)
+    return dict(zip(predictions.models, rows))
 
 
 def _percent(fraction: float) -> str:

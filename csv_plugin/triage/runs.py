@@ -84,9 +84,9 @@ class Run:
         state of the first checkpoint.
         """
         last = len(self.shares) - 1
+        indices = np.arange(last + 1)
         # The position among the checkpoints: an index with a fraction.
-        place = np.interp(
-            np.log(share), np.log(self.shares), np.arange(last + 1))
+        place = np.interp(np.log(share), np.log(self.shares), indices)
         before = int(place)
         after = min(before + 1, last)
         part = place - before
@@ -110,7 +110,8 @@ def runs_of(predictor: Predictor,
     """
     names = tuple(checkpoints)
     table = features.select(names)
-    mean_exponents = predictor.joint(table).mean.mean(axis=1)
+    exponents = predictor.joint(table).mean  # (models, benchmarks)
+    mean_exponents = exponents.mean(axis=1)
     logs = log_losses(predictor, table.values)
     states = np.column_stack([mean_exponents, logs])
     points: Sequence[Checkpoint] = list(checkpoints.values())
@@ -120,7 +121,8 @@ def runs_of(predictor: Predictor,
         end = float(tokens[-1]) if are_finished else budget
         own_names = tuple(names[row] for row in rows)
         own_budget = float(budgets.get(name, end))
+        mean_losses = table.mean_loss[rows]
         runs.append(
             Run(name, own_names, tokens, own_budget, states[rows],
-                table.mean_loss[rows]))
+                mean_losses))
     return runs

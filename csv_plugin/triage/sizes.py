@@ -41,7 +41,8 @@ def forecast_sizes(
     The family of a target is `NEW`, or the family of at least one of `models`.
     The result has one entry per target: None if no back-test is possible.
     """
-    expected = LossLaw(models, logs).logs(targets)
+    law = LossLaw(models, logs)
+    expected = law.logs(targets)
     growths = _growth(targets, models)
     families = {row.family for row in models}
     # Errors of the back-tests; the key is True for targets of a new family.
@@ -52,17 +53,20 @@ def forecast_sizes(
         if is_new not in tests:
             tests[is_new] = back_test(logs, models, is_new)
         errors = growth * tests[is_new]
-        can_tell = len(errors) > 0
-        found.append(LossForecast(target_logs, errors) if can_tell else None)
+        forecast = None
+        if len(errors) > 0:
+            forecast = LossForecast(target_logs, errors)
+        found.append(forecast)
     return found
 
 
 class LossLaw:
     """The law of the losses on K units, fitted by regularised least squares.
 
-    `logs`, `(n, K)`, are the logarithms of the losses of n models. The rows of
-    `coefficients` are E, A and B, of standardised powers of N and D, and then
-    the offset of each family; its columns are the units.
+    `logs`, `(n, K)`, are the logarithms of the losses of n models. In
+    `coefficients`, each column belongs to a unit. The first row is E, the next
+    two rows are A and B for the standardised powers of N and D, and each
+    further row is the offset of a family.
     """
 
     def __init__(self, models: Sequence[ModelInfo], logs: NDArray) -> None:
@@ -77,8 +81,8 @@ class LossLaw:
         offset_penalties = [1.0] * len(self._families)
         penalties = [0, slope_penalty, slope_penalty, *offset_penalties]
         design = self._design(models)
-        self.coefficients = np.linalg.solve(
-            design.T @ design + np.diag(penalties), design.T @ logs)
+        penalised = design.T @ design + np.diag(penalties)
+        self.coefficients = np.linalg.solve(penalised, design.T @ logs)
 
     def logs(self, models: Sequence[ModelInfo]) -> NDArray[np.float64]:
         """Return expected logarithms of the losses of m models, `(m, K)`."""
@@ -87,14 +91,15 @@ class LossLaw:
 
     def _design(self, models: Sequence[ModelInfo]) -> NDArray[np.float64]:
         """Return the design matrix of m models, `(m, coefficients)`."""
-        powers = _powers(models)
+        ones = np.ones((len(models), 1))
+        deviations = _powers(models) - self._centre
+        standardised = deviations / self._spread
         is_family = np.zeros((len(models), len(self._families)))
         for m, row in enumerate(models):
             if row.family in self._families:
-                is_family[m, self._families.index(row.family)] = 1
-        ones = np.ones((len(models), 1))
-        return np.hstack([ones, (powers - self._centre) / self._spread,
-                          is_family])  # yapf: disable
+                column = self._families.index(row.family)
+                is_family[m, column] = 1
+        return np.hstack([ones, standardised, is_family])
 
 
 def back_test(logs: NDArray, models: Sequence[ModelInfo],
@@ -110,9 +115,11 @@ def back_test(logs: NDArray, models: Sequence[ModelInfo],
     beyond = _errors_beyond(logs, models, is_new)
     if not len(left_out):
         return beyond
-    if not len(beyond) or np.mean(left_out**2) >= np.mean(beyond**2):
+    if not len(beyond):
         return left_out
-    return beyond
+    square_left_out = np.mean(left_out**2)
+    square_beyond = np.mean(beyond**2)
+    return left_out if square_left_out >= square_beyond else beyond
 
 
 def _errors_left_out(logs: NDArray, models: Sequence[ModelInfo],
@@ -127,9 +134,9 @@ def _errors_left_out(logs: NDArray, models: Sequence[ModelInfo],
         groups = np.array([row.family for row in models])
     errors = []
     for group in np.unique(groups):
-        is_held = groups == group
-        errors.append(
-            _errors(logs, models, rows[~is_held], rows[is_held], is_new))
+        kept = rows[groups != group]
+        held_out = rows[groups == group]
+        errors.append(_errors(logs, models, kept, held_out, is_new))
     return np.concatenate(errors)
 
 
@@ -141,7 +148,8 @@ def _errors_beyond(logs: NDArray, models: Sequence[ModelInfo],
     `worse_and_better`.
     """
     errors = []
-    for smaller, larger in worse_and_better(log_compute(models)):
+    compute = log_compute(models)
+    for smaller, larger in worse_and_better(compute):
         errors.append(_errors(logs, models, smaller, larger, is_new))
     return np.concatenate(errors)
 
@@ -155,15 +163,24 @@ def _errors(logs: NDArray, models: Sequence[ModelInfo], kept: NDArray,
     none if all kept models have the same size or the same number of tokens.
     """
     fitted = [models[row] for row in kept]
-    if not fitted or not np.ptp(amounts_of(fitted), axis=0).all():
+    if not fitted or not _differ_in_both(fitted):
         return np.zeros((0, logs.shape[1]))
-    new = []
+    targets = []
     for row in held_out:
-        model = models[row]
-        new.append(replace(model, family=NEW) if is_new else model)
-    expected = LossLaw(fitted, logs[kept]).logs(new)
-    errors: NDArray = (logs[held_out] - expected) / _growth(new, fitted)
-    return errors
+        target = models[row]
+        if is_new:
+            target = replace(target, family=NEW)
+        targets.append(target)
+    law = LossLaw(fitted, logs[kept])
+    errors = logs[held_out] - law.logs(targets)
+    relative: NDArray = errors / _growth(targets, fitted)
+    return relative
+
+
+def _differ_in_both(models: Sequence[ModelInfo]) -> bool:
+    """Return whether models differ in size, and also in number of tokens."""
+    ranges = np.ptp(amounts_of(models), axis=0)
+    return bool(ranges.all())
 
 
 def _growth(models: Sequence[ModelInfo],
@@ -177,8 +194,10 @@ def _growth(models: Sequence[ModelInfo],
     least_spread = 0.5
     reached = log_compute(known)
     spread = max(reached.std(), least_spread)
-    beyond = np.maximum(log_compute(models) - reached.max(), 0)
-    return 1 + beyond[:, None] / spread
+    differences = log_compute(models) - reached.max()
+    beyond = np.maximum(differences, 0)
+    growth = 1 + beyond / spread
+    return growth[:, None]
 
 
 def amounts_of(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
@@ -211,15 +230,15 @@ def check_sizes(where: str, models: Mapping[str, ModelInfo]) -> None:
     if len(models) < least:
         raise InputError(where, f'{least} models or more to fit to',
                          f'{len(models)}', 'Name other splits by --fit.')
-    amounts = amounts_of([*models.values()])
-    for k, column in enumerate(('params_b', 'tokens')):
-        for name, amount in zip(models, amounts[:, k]):
+    params_b, tokens = amounts_of([*models.values()]).T
+    for column, amounts in (('params_b', params_b), ('tokens', tokens)):
+        for name, amount in zip(models, amounts):
             if math.isnan(amount):
                 raise InputError(f'{where}, model {name!r}, column {column!r}',
                                  'a number', 'none', 'Fill it in.')
-        if np.ptp(amounts[:, k]) == 0:
+        if np.ptp(amounts) == 0:
             raise InputError(f'{where}, column {column!r}',
-                             'two numbers or more', f'{amounts[0, k]:g} alone',
+                             'two numbers or more', f'{amounts[0]:g} alone',
                              'Fit to models of several sizes.')
 
 
@@ -232,16 +251,17 @@ def targets_of(models: Mapping[str, ModelInfo], params_b: float,
     """
     sizes: dict[str, set[float]] = {}
     for row in models.values():
-        sizes.setdefault(row.family, set()).add(row.params_b)
+        own_sizes = sizes.setdefault(row.family, set())
+        own_sizes.add(row.params_b)
     families = []
     for family, own_sizes in sizes.items():
         if len(own_sizes) > 1:
             families.append(family)
     if len(sizes) > 1:
         families.append(NEW)
+    size = f'{params_b:g}B-{tokens / 1e9:g}B'
     targets = {}
     for family in families:
-        size = f'{params_b:g}B-{tokens / 1e9:g}B'
         name = f'{size} {family or "new family"}'
         targets[name] = ModelInfo(family, '', params_b, tokens)
     return targets

@@ -62,8 +62,11 @@ class TriageJob:
                  known: Optional[FilePath] = None,
                  may_come: bool = False) -> None:
         predictor.check_tokens()
-        self.predictor, self.budget = predictor, budget
-        self.dumps, self.history, self.known = dumps, history, known
+        self.predictor = predictor
+        self.budget = budget
+        self.dumps = dumps
+        self.history = history
+        self.known = known
         self.may_come = may_come
         self._table = read_checkpoints(table) if table else None
         # The stamp is part of the key because a file may be replaced.
@@ -74,7 +77,8 @@ class TriageJob:
 
         An `InputError` if there is a history, but no dump in it can be used.
         """
-        return self._read_history()[0]
+        runs, _ = self._read_history()
+        return runs
 
     def _read_history(self) -> tuple[set[str], FeatureTable]:
         """Return names of the earlier runs, and features of their checkpoints.
@@ -95,7 +99,8 @@ class TriageJob:
 
         Errors are as in `read_history`.
         """
-        return self._read_history()[1]
+        _, features = self._read_history()
+        return features
 
     def _features_of(self, written: Mapping[str,
                                             _DumpVersion]) -> FeatureTable:
@@ -115,17 +120,20 @@ class TriageJob:
         Raises the errors of `find_dumps`, `describe_checkpoints`, `read_known`
         and `judge`.
         """
-        dumps, earlier = find_dumps(self.dumps), find_dumps(self.history)
+        dumps = find_dumps(self.dumps)
+        earlier = find_dumps(self.history)
         written = _written(dumps | earlier)
         refused = self._read(written, progress)
-        known, notes = None, list[str]()
+        known = None
+        notes: list[str] = []
         if self.known:
             known, notes = read_known(self.known, written,
                                       self.predictor.names, self.may_come)
-        triage = judge(self.predictor, self._features_of(written),
-                       describe_checkpoints(dumps, self._table),
-                       describe_checkpoints(earlier, self._table), self.budget,
-                       refused, known)
+        features = self._features_of(written)
+        checkpoints = describe_checkpoints(dumps, self._table)
+        history = describe_checkpoints(earlier, self._table)
+        triage = judge(self.predictor, features, checkpoints, history,
+                       self.budget, refused, known)
         return replace(triage, notes=(*triage.notes, *notes))
 
     def _read(self,
@@ -138,12 +146,13 @@ class TriageJob:
                 new.append(name)
         refused = {}
         for name in progress(new):
-            place, _ = written[name]
+            version = written[name]
+            place, _ = version
             features = or_missing(self._features_from, place)
             if isinstance(features, Missing):
                 refused[name] = features.reason
             else:
-                self._features[written[name]] = features
+                self._features[version] = features
         return refused
 
     def _features_from(self, dump: DumpPlace) -> FeatureTable:
@@ -173,9 +182,10 @@ def watch(update: Callable[[], Optional[Triage]], show: Callable[[Triage],
             try:
                 triage = update()
             except (InputError, OSError) as error:
-                if str(error) != complaint:
-                    complain(str(error))
-                complaint = str(error)
+                reason = str(error)
+                if reason != complaint:
+                    complain(reason)
+                complaint = reason
             else:
                 complaint = ''
                 if triage is not None:
