@@ -85,10 +85,12 @@ def token_losses(model: Union[PreTrainedModel, Engine],
             for window, part in zip(batch, by_window(batch, found)):
                 check_finite('losses', facts.model, texts[window.text], part)
                 end = window.first + len(part)
-                losses[window.text][window.first:end] = part
+                of_text = losses[window.text]
+                of_text[window.first:end] = part
     scored = []
     for text, tokens, values in zip(texts, tokenized, losses):
+        n_chars = len(text.text)
         scored.append(
-            TokenLosses(text.text_id, values, tokens.spans, len(text.text),
+            TokenLosses(text.text_id, values, tokens.spans, n_chars,
                         text.sha256))
     return scored

@@ -59,9 +59,9 @@ class VLLMEngine(PublicNames, RowEngine):
                 'its max_model_len.') from error
         scores = []
         for row, answer in zip(rows, answers):
+            # The first id has no log-probability.
             entries = zip(row[1:].tolist(), answer.prompt_logprobs[1:])
             log_probs = [entry[index].logprob for index, entry in entries]
-            scores.append(
-                RowScores(
-                    np.array(answer.prompt_token_ids), np.array(log_probs)))
+            ids = np.array(answer.prompt_token_ids)
+            scores.append(RowScores(ids, np.array(log_probs)))
         return scores

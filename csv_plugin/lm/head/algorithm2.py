@@ -65,11 +65,16 @@ class HeadObjective:
            train: Sequence[str], validation: Sequence[str]) -> 'HeadObjective':
         """Return the objective; the arguments are as in `train_heads`."""
         models = list(dict.fromkeys([*train, *validation]))
-        observed = accuracies.select(models)
+        rows = [table.models.index(model) for model in models]
         losses = losses_per_character(table, states)
-        losses = losses[[table.models.index(model) for model in models]]
-        return cls(states, losses, observed.values, observed.chance,
-                   np.isin(models, train), np.isin(models, validation))
+        observed = accuracies.select(models)
+        return cls(
+            states,
+            losses[rows],
+            observed.values,
+            observed.chance,
+            train=np.isin(models, train),
+            validation=np.isin(models, validation))
 
     @property
     def was_run(self) -> NDArray[np.bool_]:
@@ -94,16 +99,18 @@ class HeadObjective:
         scores = weighted_losses(self.losses, functional.softplus(z))
         curves = []
         fitted = []
+        used = self.train[:, None] & self.was_run
         for b, floor in enumerate(self.floor):
-            rows = self.train & self.was_run[:, b]
+            rows = used[:, b]
             start = None if lines is None else lines[b]
-            curve, line = fit_curve(scores[rows, b], self.accuracy[rows, b],
-                                    floor, start)
+            accuracies = self.accuracy[rows, b]
+            curve, line = fit_curve(scores[rows, b], accuracies, floor, start)
             curves.append(curve)
             fitted.append(line)
         curve = Curve.stack(curves)
-        predicted = curve.accuracies(scores.T).T
-        return Evaluation(head, z, scores, np.array(fitted), curve, predicted)
+        predicted = curve.accuracies(scores.T)  # (B, M)
+        return Evaluation(head, z, scores, np.array(fitted), curve,
+                          predicted.T)
 
     def gradient(self, evaluation: Evaluation) -> tuple[Tensor, Tensor]:
         """Return the gradient of the squared error summed over train models.
@@ -111,12 +118,14 @@ class HeadObjective:
         It has two parts: with respect to theta, `(H, B)`, and with respect to
         the bias, `(B,)`.
         """
+        curve = evaluation.curve
         residual = evaluation.predicted - self.accuracy
-        slope = evaluation.curve.slopes(evaluation.scores.T).T
-        by_score = 2 * residual * slope * evaluation.curve.alpha
+        slopes = curve.slopes(evaluation.scores.T)  # (B, M)
+        by_score = 2 * residual * slopes.T * curve.alpha
         used = self.train[:, None] & self.was_run
-        by_score = torch.from_numpy(np.where(used, by_score, 0))
-        by_weight = self.losses.t() @ by_score.to(self.losses.device)
+        by_score = np.where(used, by_score, 0)
+        on_device = torch.from_numpy(by_score).to(self.losses.device)
+        by_weight = self.losses.t() @ on_device  # (T, B)
         return evaluation.head.gradient(self.states, evaluation.preactivations,
                                         by_weight)
 
@@ -190,9 +199,11 @@ class TrainedHeads:
 
         `states` are at the tokens of the table.
         """
-        scores = weighted_losses(
-            losses_per_character(table, states), self.head.weights(states))
-        return self.curve.accuracies(scores.T).T
+        losses = losses_per_character(table, states)
+        weights = self.head.weights(states)
+        scores = weighted_losses(losses, weights)
+        accuracies = self.curve.accuracies(scores.T)  # (B, M)
+        return accuracies.T
 
 
 def train_heads(states: Tensor,
@@ -216,23 +227,25 @@ def train_heads(states: Tensor,
     benchmark. `observe` is called at every step.
     """
     objective = HeadObjective.of(states, table, accuracies, train, validation)
-    head = ScoringHead.uniform(states.shape[1], len(objective.floor),
-                               states.device)
+    floor = objective.floor
+    n_benchmarks = len(floor)
+    hidden_size = states.shape[1]
+    head = ScoringHead.uniform(hidden_size, n_benchmarks, states.device)
     # Indices of the benchmarks that have not stopped. `head`, `objective` and
     # `lines` are restricted to these benchmarks.
-    running = np.arange(len(objective.floor))
+    running = np.arange(n_benchmarks)
+    # The best heads so far, their curves and validation errors.
     best = head.select(running)
-    floor = objective.floor
-    alpha = np.zeros(len(running))
-    beta = np.zeros(len(running))
-    error = np.full(len(running), np.inf)
+    alpha = np.zeros(n_benchmarks)
+    beta = np.zeros(n_benchmarks)
+    error = np.full(n_benchmarks, np.inf)
     best_step = np.zeros_like(running)
     lines = None
     for step in progress(range(settings.n_steps + 1)):
         evaluation = objective.evaluate(head, lines)
         if observe is not None:
             observe(step, running, evaluation)
-        validation_error = objective.errors(evaluation)[1]
+        _, validation_error = objective.errors(evaluation)
         better = validation_error < error[running]
         chosen = running[better]
         error[chosen] = validation_error[better]
@@ -241,7 +254,8 @@ def train_heads(states: Tensor,
         beta[chosen] = evaluation.curve.beta[better]
         best.theta[:, chosen] = head.theta[:, better]
         best.bias[chosen] = head.bias[better]
-        going = step - best_step[running] < settings.patience
+        steps_since_best = step - best_step[running]
+        going = steps_since_best < settings.patience
         if not going.any():
             break
         by_theta, by_bias = objective.gradient(evaluation)
@@ -251,5 +265,5 @@ def train_heads(states: Tensor,
         objective = objective.select(going)
         running = running[going]
         lines = evaluation.lines[going]
-    return TrainedHeads(accuracies.benchmarks, best, Curve(alpha, beta, floor),
-                        best_step)
+    curve = Curve(alpha, beta, floor)
+    return TrainedHeads(accuracies.benchmarks, best, curve, best_step)

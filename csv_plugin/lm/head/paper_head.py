@@ -82,7 +82,8 @@ def train_paper_head(table: LossTable,
             "the paper's head", 'a benchmark to learn from',
             '; '.join(reasons), "Add models or accuracies, or use the method "
             "'salience'.")
-    states = StateScale.of(states, counted_tokens(table)).apply(states)
+    scale = StateScale.of(states, counted_tokens(table))
+    states = scale.apply(states)
     train = list(compress(table.models, ~chosen))
     models = table.models
     losses = counted_losses(table, table.scored)
@@ -91,10 +92,9 @@ def train_paper_head(table: LossTable,
         of_watched = counted_losses(watched, table.scored)
         losses = np.concatenate([losses, of_watched])
     losses = losses / table.n_chars.sum()
+    losses_on_device = torch.from_numpy(losses).to(states.device)
     of_learned = accuracies.select(benchmarks=learned)
-    recorder = Recorder(
-        torch.from_numpy(losses).to(states.device), settings.n_steps,
-        of_learned.chance)
+    recorder = Recorder(losses_on_device, settings.n_steps, of_learned.chance)
     heads = train_heads(states, table, of_learned, train, list(validation),
                         settings, progress, recorder)
     for name, step in zip(heads.benchmarks, heads.best_step):
@@ -102,11 +102,15 @@ def train_paper_head(table: LossTable,
     source = _columns(table, states, heads)
     predictor = _predictor(table, source, heads, accuracies, families, chosen,
                            notes)
-    steps = TrainingSteps(heads.benchmarks, models,
-                          _splits(models, train, validation),
-                          everywhere.select(models, learned).values,
-                          recorder.scores[:recorder.n_kept], recorder.curve,
-                          heads.best_step)
+    observed = everywhere.select(models, learned)
+    steps = TrainingSteps(
+        benchmarks=heads.benchmarks,
+        models=models,
+        splits=_splits(models, train, validation),
+        accuracies=observed.values,
+        scores=recorder.scores[:recorder.n_kept],
+        curve=recorder.curve,
+        best_step=heads.best_step)
     return PaperTraining(predictor.with_tokens(targets, source), steps)
 
 
@@ -135,8 +139,9 @@ def _predictor(table: LossTable, source: TokenColumns, heads: TrainedHeads,
     # no validation model was run on the benchmark.
     judged_accuracies = accuracy_of(curves.exponents(scores), curves.floor)
     known = ~np.isnan(accuracies.values)
-    judged = known & chosen[:, None]
-    judged = np.where(judged.any(axis=0), judged, known)
+    validated = known & chosen[:, None]
+    has_validated = validated.any(axis=0)
+    judged = np.where(has_validated, validated, known)
     judged_accuracies[~judged] = np.nan
     observed = Observed(accuracies.values, tuple(families), accuracies.chance,
                         accuracies.n_items)
@@ -146,10 +151,10 @@ def _predictor(table: LossTable, source: TokenColumns, heads: TrainedHeads,
     model = CurveModel(curves, judged_accuracies, observed)
     versions = dict(
         csv_plugin=__version__, numpy=np.__version__, scipy=scipy.__version__)
+    fits = benchmark_fits(fit, model, notes)
     mean_losses = np.sort(features.mean_loss)
-    return Predictor(features.columns, fit, model,
-                     benchmark_fits(fit, model, notes), versions,
-                     mean_losses[[0, -1]])
+    loss_range = mean_losses[[0, -1]]
+    return Predictor(features.columns, fit, model, fits, versions, loss_range)
 
 
 def _splits(models: Sequence[str], train: Sequence[str],
@@ -173,12 +178,14 @@ def _problems(table: LossTable, accuracies: AccuracyTable, train: NDArray,
         accuracy = accuracies.values[:, b]
         scored = ~np.isnan(accuracy)
         rows = train & scored
-        problems = diagnose(loss[rows], accuracy[rows],
-                            float(accuracies.chance[b]))
+        chance = float(accuracies.chance[b])
+        problems = diagnose(loss[rows], accuracy[rows], chance)
+        validated = validation & scored
         found[name] = None
         if problems:
-            found[name] = '; '.join(PROBLEMS[problem] for problem in problems)
-        elif not (validation & scored).any():
+            reasons = [PROBLEMS[problem] for problem in problems]
+            found[name] = '; '.join(reasons)
+        elif not validated.any():
             found[name] = 'no validation model has an accuracy'
     return found
 
@@ -186,21 +193,21 @@ def _problems(table: LossTable, accuracies: AccuracyTable, train: NDArray,
 def _curves(accuracies: AccuracyTable, heads: TrainedHeads,
             train: NDArray) -> Curves:
     """Return the curves of all benchmarks, flat where there is no head."""
-    parts = []
+    # Slope, shift and floor of each curve, `(3, B)`.
+    parameters = np.zeros((3, len(accuracies.benchmarks)))
     for b, name in enumerate(accuracies.benchmarks):
         if name in heads.benchmarks:
             place = heads.benchmarks.index(name)
-            curve = heads.curve
-            parts.append(
-                (curve.alpha[place], curve.beta[place], curve.floor[place]))
+            curve = heads.curve[place]
+            parameters[:, b] = curve.alpha, curve.beta, curve.floor
         else:
             known = accuracies.values[train, b]
             known = known[~np.isnan(known)]
             mean = known.mean() if len(known) else accuracies.chance[b]
             # With an exponent of 0, the curve is half-way between its floor
             # and 1. The floor is chosen so that this is the mean.
-            parts.append((0., 0., 2 * mean - 1))
-    return Curves(*np.array(parts, float).T)
+            parameters[:, b] = 0, 0, 2 * mean - 1
+    return Curves(*parameters)
 
 
 def _columns(table: LossTable, states: Tensor,

@@ -61,8 +61,8 @@ def tokenize_all(tokenizer: PreTrainedTokenizerBase,
     file = _file_of(tokenizer)
     tokenized = []
     for first in range(0, len(texts), _BATCH):
-        tokenized += _tokenize_batch(tokenizer, file,
-                                     texts[first:first + _BATCH])
+        batch = texts[first:first + _BATCH]
+        tokenized += _tokenize_batch(tokenizer, file, batch)
     return tokenized
 
 
@@ -156,8 +156,9 @@ def _token_strings(tokenizer: PreTrainedTokenizerBase,
     if isinstance(kept, Mapping):
         special = tokenizer.added_tokens_decoder
         for i in used:
-            if i not in special and isinstance(kept.get(i), bytes):
-                entries[i] = kept[i]
+            entry = kept.get(i)
+            if i not in special and isinstance(entry, bytes):
+                entries[i] = entry
     strings = []
     for ids in all_ids:
         strings.append([string_of(entries[i]) for i in ids.tolist()])
@@ -222,11 +223,12 @@ def _check_against_file(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
         if ids == right.ids or _may_differ(tokenizer, file, text.text):
             continue
         first = len(os.path.commonprefix([ids, right.ids]))
+        differing = slice(first, first + 5)
         raise InputError(
             f'text {text.text_id!r}, {_named(tokenizer)}',
-            f'the tokens of its tokenizer.json, {right.tokens[first:][:5]} '
+            f'the tokens of its tokenizer.json, {right.tokens[differing]} '
             f'from number {first} on',
-            f'{tokenizer.convert_ids_to_tokens(ids[first:first + 5])}',
+            f'{tokenizer.convert_ids_to_tokens(ids[differing])}',
             'Load it with transformers.PreTrainedTokenizerFast.from_pretrained'
             ', or name that class in its tokenizer_config.json.')
 
