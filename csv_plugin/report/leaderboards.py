@@ -70,12 +70,16 @@ class Leaderboard:
         distribution of the accuracies, where it is known; intervals of means
         and ranges of ranks need it.
         """
-        models = predictions.models
+        if not folders:
+            models = predictions.models
+            folders = dict(zip(models, models))
         overall = Overall.of(predictions, joints)
-        notes = (*prediction_notes(predictions, overall), *remarks,
-                 *mean_notes(overall, predictions.level))
-        return cls(predictions, folders or dict(zip(models, models)), notes,
-                   overall)
+        notes = [
+            *prediction_notes(predictions, overall),
+            *remarks,
+            *mean_notes(overall, predictions.level),
+        ]
+        return cls(predictions, folders, tuple(notes), overall)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield a row for every model, benchmark and predictor, in this order.
@@ -100,7 +104,9 @@ def _plain(value: Any) -> Any:
     """Turn fractions into percent and flags into 0 or 1; keep other values."""
     if isinstance(value, bool):
         return int(value)
-    return percent(value) if isinstance(value, float) else value
+    if isinstance(value, float):
+        return percent(value)
+    return value
 
 
 def predict_run(work_dir: FilePath,
@@ -122,14 +128,15 @@ def predict_run(work_dir: FilePath,
     `items` and `families` are as in `predict_columns`.
     """
     read = partial(read_run_dump, work_dir)
-    columns, infos = collect_features(predictors, list(folders.values()), read,
-                                      progress)
-    found = {}
+    names = list(folders.values())
+    columns, infos = collect_features(predictors, names, read, progress)
+    info_of_model = {}
     for model, folder in folders.items():
         if folder in infos:
-            found[model] = infos[folder]
+            info_of_model[model] = infos[folder]
+    remarks = mixed_engines(info_of_model)
     board = predict_columns(columns, folders, predictors, files, observed,
-                            mixed_engines(found), known, items, families)
+                            remarks, known, items, families)
     return board, columns
 
 
@@ -166,8 +173,9 @@ def predict_columns(
         missing=missing,
         more_noise=_more_noise(predictions, predictors, items))
     notes = [
-        *remarks, *item_notes(predictions, items),
-        *predictor_notes(predictors, files)
+        *remarks,
+        *item_notes(predictions, items),
+        *predictor_notes(predictors, files),
     ]
     named_joints = {}
     for label, joint in joints.items():
@@ -200,8 +208,9 @@ def _more_noise(predictions: Predictions, predictors: Predictors,
     for m, model in enumerate(predictions.models):
         for b, name in enumerate(predictions.benchmarks):
             n_items = items.get((model, name), 0)
+            n_whole = whole[name]
             if n_items:
-                noise_of_whole = 1 / whole[name] if whole[name] else 0
+                noise_of_whole = 1 / n_whole if n_whole else 0
                 found[m, b] = max(1 / n_items - noise_of_whole, 0)
     return found
 

@@ -58,7 +58,9 @@ def first_names(names: Sequence[str], most: int = 8) -> str:
     """Return the first names in a line, and the number of further names."""
     line = ', '.join(names[:most])
     n_more = len(names) - most
-    return f'{line} and {n_more} more' if n_more > 0 else line
+    if n_more > 0:
+        line += f' and {n_more} more'
+    return line
 
 
 def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
@@ -159,10 +161,12 @@ def _on_misses(predictions: Predictions) -> str:
     """
     missed = misses(predictions)
     method = predictions.methods[0]
+    low = predictions.low[:, :, 0]
+    high = predictions.high[:, :, 0]
     # No accuracy can lie outside an interval from 0 to 1.
-    can_miss = ((predictions.low[:, :, 0] > 0) |
-                (predictions.high[:, :, 0] < 1))
-    n_cells = (predictions.held_out(method) & can_miss).sum()
+    can_miss = (low > 0) | (high < 1)
+    counted = predictions.held_out(method) & can_miss
+    n_cells = counted.sum()
     n_expected = (1 - predictions.level) * n_cells
     # Maximum number of accuracies that are named.
     most = 4
@@ -185,8 +189,9 @@ def outcome(predictions: Predictions) -> Iterator[str]:
     for method in predictions.methods:
         held_out = predictions.held_out(method)
         if held_out.any():
-            sizes = np.abs(predictions.difference(method))[held_out]
-            errors.append(f'{method} {percent(sizes.mean()):.1f}')
+            differences = predictions.difference(method)
+            error = np.abs(differences[held_out]).mean()
+            errors.append(f'{method} {percent(error):.1f}')
     if not errors:
         return
     line = f'Mean absolute error in points: {", ".join(errors)}.'
@@ -289,10 +294,12 @@ def far_notes(predictions: Predictions) -> Iterator[str]:
     share a line.
     """
     predicted = np.isfinite(predictions.values) & ~predictions.in_sample
-    n_far = (predictions.extrapolated & predicted).sum(axis=1)
-    mostly = n_far > predicted.sum(axis=1) / 2
+    extrapolated = predictions.extrapolated & predicted
+    n_far = extrapolated.sum(axis=1)  # (models, methods)
+    n_predicted = predicted.sum(axis=1)
+    mostly_far = n_far > n_predicted / 2
     pairs = []
-    for method, far in zip(predictions.methods, mostly.T):
+    for method, far in zip(predictions.methods, mostly_far.T):
         models = tuple(compress(predictions.models, far))
         if models:
             pairs.append((models, method))

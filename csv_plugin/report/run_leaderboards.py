@@ -62,15 +62,15 @@ def run_leaderboard(
             folders[model] = model
     scores: dict[tuple[str, str], float | Missing] = {}
     for model in folders:
+        accuracies = observed.get(model, {})
         for benchmark in benchmarks:
-            accuracy = observed.get(model, {}).get(benchmark)
-            if accuracy is None:
-                reason = 'no score in the run'
-                if benchmark in other_metrics:
-                    reason = why_no_accuracy(other_metrics[benchmark])
-                scores[model, benchmark] = Missing(reason)
-            else:
-                scores[model, benchmark] = accuracy
+            if benchmark in accuracies:
+                scores[model, benchmark] = accuracies[benchmark]
+                continue
+            reason = 'no score in the run'
+            if benchmark in other_metrics:
+                reason = why_no_accuracy(other_metrics[benchmark])
+            scores[model, benchmark] = Missing(reason)
     items = {}
     for model, benchmark, n_items in leaderboard.get('items', ()):
         items[model, benchmark] = n_items
@@ -87,9 +87,13 @@ def _known(leaderboard: Mapping[str, Any]) -> Optional[AccuracyTable]:
     None if there are no such accuracies.
     """
     rows = leaderboard.get('known', {})
-    names = [*dict.fromkeys(name for row in rows.values() for name in row)]
-    if not names:
+    benchmarks: dict[str, None] = {}
+    for row in rows.values():
+        benchmarks.update(dict.fromkeys(row))
+    if not benchmarks:
         return None
-    values = [[row.get(name, np.nan) for name in names]
-              for row in rows.values()]
-    return scores_alone([*rows], names, np.array(values) / 100)
+    percents = []
+    for row in rows.values():
+        percents.append([row.get(name, np.nan) for name in benchmarks])
+    fractions = np.array(percents) / 100
+    return scores_alone(list(rows), list(benchmarks), fractions)

@@ -80,18 +80,20 @@ def write_predictions(folder: Path, study: Study,
         rows = []
         for m, b in np.argwhere(is_part):
             model = table.models[m]
+            # The method under study is the first one.
+            cell = m, b, 0
             rows.append([
                 model,
                 table.benchmarks[b],
                 info[model].split,
                 table.observed[m, b],
-                table.values[m, b, 0],
-                table.low[m, b, 0],
-                table.high[m, b, 0],
-                int(table.extrapolated[m, b, 0]),
-                int(table.in_sample[m, b, 0]),
-                int(table.at_chance[m, b, 0]),
-                table.expected_error[m, b, 0],
+                table.values[cell],
+                table.low[cell],
+                table.high[cell],
+                int(table.extrapolated[cell]),
+                int(table.in_sample[cell]),
+                int(table.at_chance[cell]),
+                table.expected_error[cell],
             ])
         write_csv(folder / f'{name}.csv', PREDICTION_COLUMNS, rows)
 
@@ -117,7 +119,8 @@ def fit_cells(part: BenchmarkFit) -> list[str]:
 
 def _of_method(study: Study) -> Predictions:
     """Return the predictions by the method under study alone."""
-    return study.predictions.select(methods=[study.predictions.methods[0]])
+    method = study.predictions.methods[0]
+    return study.predictions.select(methods=[method])
 
 
 def error_rows(study: Study) -> list[list[str]]:
@@ -189,13 +192,16 @@ def _short_cells(errors: ErrorsByBenchmark, baseline: ErrorsByBenchmark,
     """
     if not names:
         return ['-'] * 3
-    total, total_of_baseline = 0.0, 0.0
+    total = 0.0
+    total_of_baseline = 0.0
     coverages = []
     for name in names:
         total += errors[name].mae
         total_of_baseline += baseline[name].mae
         coverages.append(errors[name].coverage)
-    ratio = total / total_of_baseline if total_of_baseline else math.nan
+    ratio = math.nan
+    if total_of_baseline:
+        ratio = total / total_of_baseline
     error = total / len(names)
     return [
         number(percent(error)),
@@ -211,8 +217,9 @@ def _of_intervals(value: float, error: float, digits: str) -> str:
     only the measure is NaN, no interval rules anything out, and the cell is
     `ANY` in parentheses.
     """
-    is_uninformative = math.isnan(value) and not math.isnan(error)
-    return f'({ANY})' if is_uninformative else number(value, digits)
+    if math.isnan(value) and not math.isnan(error):
+        return f'({ANY})'
+    return number(value, digits)
 
 
 def expected_line(study: Study) -> str:
@@ -258,7 +265,10 @@ def _wide_cells(errors: Sequence[BenchmarkErrors]) -> list[str]:
     Means are over benchmarks. A benchmark where no interval rules anything
     out has a coverage of NaN. The means of coverage and width leave it out.
     """
-    sizes, correlations, coverages, widths = [], [], [], []
+    sizes = []
+    correlations = []
+    coverages = []
+    widths = []
     for part in errors:
         sizes.append(part.mae)
         correlations.append(part.spearman)
@@ -277,7 +287,9 @@ def _wide_cells(errors: Sequence[BenchmarkErrors]) -> list[str]:
 def _mean(values: Sequence[float]) -> float:
     """Return the mean of the values that are not NaN; NaN without any."""
     numbers = [value for value in values if not math.isnan(value)]
-    return sum(numbers) / len(numbers) if numbers else math.nan
+    if not numbers:
+        return math.nan
+    return sum(numbers) / len(numbers)
 
 
 def summary(study: Study, title: str, wide: bool = False) -> str:
@@ -285,9 +297,12 @@ def summary(study: Study, title: str, wide: bool = False) -> str:
 
     The table has all columns if `wide`, else the main ones.
     """
-    table, legend = short_table(study), _SHORT
     if wide:
-        table, legend = text_table(error_rows(study), width=math.inf), _UNITS
+        table = text_table(error_rows(study), width=math.inf)
+        legend = _UNITS
+    else:
+        table = short_table(study)
+        legend = _SHORT
     legend = legend.format(level=study.predictions.level, any=ANY)
     methods = []
     for name, words in _METHODS.items():
@@ -318,8 +333,9 @@ def write_report(path: FilePath,
     legend = _LEGEND.format(
         level=study.predictions.level, n_main=n_main, any=ANY)
     notes = [
-        *far_notes(_of_method(study)), *remarks,
-        *learning_notes(study.predictor, verbose=True)
+        *far_notes(_of_method(study)),
+        *remarks,
+        *learning_notes(study.predictor, verbose=True),
     ]
     fits = [['benchmark', *FIT_HEADER]]
     for part in study.predictor.benchmarks:

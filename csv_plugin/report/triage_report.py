@@ -19,7 +19,8 @@ def as_text(triage: Triage, width: float = WIDTH) -> str:
     parts = []
     for heading, rows in triage.tables():
         parts += [heading, text_table(rows, width)]
-    parts.append(wrapped([*triage.legend(), *_legend(triage)]))
+    legend = [*triage.legend(), *_legend(triage)]
+    parts.append(wrapped(legend))
     if triage.notes:
         notes = [f'* {note}' for note in triage.notes]
         parts += ['Notes', wrapped(notes)]
@@ -34,10 +35,12 @@ def _conclusion(triage: Triage) -> str:
     for end, verdict in zip(triage.ends, triage.verdicts):
         if verdict == STOP:
             stopped.append(end.name)
-    best = triage.orders[MEAN].best
-    e = int(np.nanargmax(best))
-    return (f'Stop {", ".join(stopped) or "none"}. {triage.ends[e].name} is '
-            f'most likely to end best, with a probability of {best[e]:.0%}.')
+    names = ', '.join(stopped) or 'none'
+    probabilities = triage.orders[MEAN].best
+    e = int(np.nanargmax(probabilities))
+    best = triage.ends[e]
+    return (f'Stop {names}. {best.name} is most likely to end best, with a '
+            f'probability of {probabilities[e]:.0%}.')
 
 
 def _legend(triage: Triage) -> Iterator[str]:
