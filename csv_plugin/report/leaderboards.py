@@ -89,14 +89,16 @@ class Leaderboard:
         """
         for record in self.predictions.records():
             row = {name: _plain(value) for name, value in record.items()}
+            predicted = row['predicted']
+            observed = row['observed']
             row['predictor'] = row['method']
             row['items'] = None
-            if row['observed'] is not None:
+            if observed is not None:
                 cell = row['model'], row['benchmark']
                 row['items'] = self.items.get(cell)
             row['difference'] = None
-            if None not in (row['predicted'], row['observed']):
-                row['difference'] = row['predicted'] - row['observed']
+            if predicted is not None and observed is not None:
+                row['difference'] = predicted - observed
             yield {name: row[name] for name in FIELDS}
 
 

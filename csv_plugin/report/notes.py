@@ -76,8 +76,10 @@ def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
         if predictions.has_observed():
             legend.append(DIFFERENCES)
     return [
-        *legend, *reasons(predictions), *findings(predictions, overall),
-        *far_notes(predictions)
+        *legend,
+        *reasons(predictions),
+        *findings(predictions, overall),
+        *far_notes(predictions),
     ]
 
 
@@ -113,7 +115,8 @@ def reasons(predictions: Predictions) -> Iterator[str]:
     cells of these have. An example, with the column of a method called
     'ours', is 'observed, ours of m1, m2 on all 4 benchmarks: no dump'.
     """
-    models, benchmarks = predictions.models, predictions.benchmarks
+    models = predictions.models
+    benchmarks = predictions.benchmarks
     columns = OBSERVED, *predictions.methods
     # Join the benchmarks of a model first, then models with equal benchmarks,
     # then columns with equal models and benchmarks.
@@ -121,7 +124,8 @@ def reasons(predictions: Predictions) -> Iterator[str]:
     for column, model, name in product(columns, models, benchmarks):
         gap = predictions.missing.get((model, name, column))
         if gap:
-            cells.append((_OfModel(column, model, gap.reason), name))
+            same = _OfModel(column, model, gap.reason)
+            cells.append((same, name))
     of_models = []
     for key, names in _grouped(cells).items():
         joined = _OfModels(key.column, key.reason, tuple(names))
@@ -210,17 +214,20 @@ def item_notes(predictions: Predictions, items: Mapping[tuple[str, str],
 
     `items` maps (model, benchmark) to the number of items that were run.
     """
-    fewer = (predictions.more_noise > 0).any(axis=2)
+    has_fewer = predictions.more_noise > 0
+    by_any_method = has_fewer.any(axis=2)  # (models, benchmarks)
     for b, name in enumerate(predictions.benchmarks):
         numbers = []
-        for model, few in zip(predictions.models, fewer[:, b]):
+        for model, few in zip(predictions.models, by_any_method[:, b]):
             if few:
                 numbers.append(items[model, name])
         if not numbers:
             continue
-        shown = f'{min(numbers)}'
-        if max(numbers) > min(numbers):
-            shown += f' to {max(numbers)}'
+        least = min(numbers)
+        most = max(numbers)
+        shown = f'{least}'
+        if most > least:
+            shown += f' to {most}'
         yield (
             f'observed on {name}: of {shown} items, a part of the benchmark. '
             'Intervals are widened by the noise of so few items before '
@@ -269,16 +276,22 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
         return
     # Maximum number of models that are named as perhaps the best, and the
     # least probability of a model that is named.
-    n_likely, least_likely = 3, .01
+    n_likely = 3
+    least_likely = .01
     uncertain = False
     for method, view in overall.views.items():
-        uncertain |= bool((view.first < view.last).any())
-        if (view.last == 1).any() or (~np.isnan(view.best)).sum() < 2:
+        is_range = view.first < view.last
+        uncertain |= bool(is_range.any())
+        is_surely_best = view.last == 1
+        n_ranked = np.isfinite(view.best).sum()
+        if is_surely_best.any() or n_ranked < 2:
             continue
+        likely_first = np.argsort(-view.best, kind='stable')
         named = []
-        for m in np.argsort(-view.best, kind='stable')[:n_likely]:
-            if view.best[m] >= least_likely:
-                named.append(f'{overall.models[m]} ({view.best[m]:.0%})')
+        for m in likely_first[:n_likely]:
+            probability = view.best[m]
+            if probability >= least_likely:
+                named.append(f'{overall.models[m]} ({probability:.0%})')
         yield (f'{method}: the probability to have the largest mean is '
                f'largest for {", ".join(named)}.')
     if uncertain:
@@ -357,17 +370,17 @@ def outlier_notes(predictor: Predictor) -> list[str]:
     It names them, and compares the errors of families left out with and
     without them.
     """
-    if not predictor.outliers:
+    outliers = predictor.outliers
+    if not outliers:
         return []
     squares = (predictor.observed - predictor.left_out)**2
-    is_sound = ~np.isin(predictor.fit_models, list(predictor.outliers))
+    is_outlier = np.isin(predictor.fit_models, list(outliers))
     with_all = number(_root_mean(squares))
-    without = number(_root_mean(squares[is_sound]))
-    farthest_first = sorted(
-        predictor.outliers, key=predictor.outliers.__getitem__, reverse=True)
+    without = number(_root_mean(squares[~is_outlier]))
+    farthest_first = sorted(outliers, key=outliers.__getitem__, reverse=True)
     named = []
     for model in farthest_first:
-        size = predictor.outliers[model]
+        size = outliers[model]
         named.append(f'{model} ({size:.1f} times the expected error)')
     return [
         'Outliers among the training models, which count less: '
@@ -384,7 +397,8 @@ def _root_mean(squares: NDArray[np.float64]) -> float:
     """
     if not np.isfinite(squares).any():
         return math.nan
-    return percent(np.sqrt(np.nanmean(squares)))
+    mean_square = np.nanmean(squares)
+    return percent(np.sqrt(mean_square))
 
 
 def _by_note(notes: Iterable[tuple[str, str]],
@@ -421,7 +435,8 @@ def shortage_notes(accuracies: AccuracyTable, families: Mapping[str, str],
     found = []
     for name in accuracies.benchmarks:
         column = accuracies.select(fitted).column(name)
-        models = [*compress(fitted, ~np.isnan(column))]
+        was_run = ~np.isnan(column)
+        models = list(compress(fitted, was_run))
         own_families = {families[model] for model in models}
         few = _too_few(len(models), len(own_families))
         if few:

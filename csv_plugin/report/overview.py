@@ -70,8 +70,10 @@ def _mean_rows(board: Leaderboard) -> list[list[str]]:
     [observed] = percents(overall.observed)
     [predicted] = percents(overall.values[:, 0])
     mark = '*' if overall.in_sample[0, 0] else ''
-    ends = interval(view.low[0], view.high[0])
-    return [[name, observed, predicted, mark, ends, '', '']]
+    [low] = view.low
+    [high] = view.high
+    row = [name, observed, predicted, mark, interval(low, high), '', '']
+    return [row]
 
 
 def _benchmark_row(board: Leaderboard, b: int) -> list[str]:

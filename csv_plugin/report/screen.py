@@ -50,8 +50,10 @@ def next_line(*command: FilePath) -> str:
     """
     shown = []
     for argument in command:
-        is_path = isinstance(argument, Path)
-        shown.append(shown_path(argument) if is_path else os.fspath(argument))
+        if isinstance(argument, Path):
+            shown.append(shown_path(argument))
+        else:
+            shown.append(os.fspath(argument))
     return f'Next: {shlex.join(shown)}'
 
 

@@ -114,7 +114,9 @@ def fit_cells(part: BenchmarkFit) -> list[str]:
 
     Unknown errors are '-'.
     """
-    return [number(percent(part.error)), number(percent(part.expected_error))]
+    error = percent(part.error)
+    expected = percent(part.expected_error)
+    return [number(error), number(expected)]
 
 
 def _of_method(study: Study) -> Predictions:
@@ -228,14 +230,16 @@ def expected_line(study: Study) -> str:
     It is the root mean square of the expected standard deviations, over these
     models and the main benchmarks. The line is '' if there are no such models.
     """
-    table = _of_method(study).select(benchmarks=study.predictions.main)
+    main = study.predictions.main
+    table = _of_method(study).select(benchmarks=main)
     expected = table.expected_error[~table.in_sample]
     expected = expected[~np.isnan(expected)]
     if not len(expected):
         return ''
-    error = math.sqrt(float(np.mean(expected**2)))
+    mean_square = float(np.mean(expected**2))
+    points = percent(math.sqrt(mean_square))
     return ('Error to expect for the predicted models (standard deviation in '
-            f'points, over the main benchmarks): {number(percent(error))}.')
+            f'points, over the main benchmarks): {number(points)}.')
 
 
 def judged_benchmarks(study: Study) -> list[str]:
@@ -308,10 +312,11 @@ def summary(study: Study, title: str, wide: bool = False) -> str:
     for name, words in _METHODS.items():
         if name in study.predictions.methods:
             methods.append(f'{name}: {words}')
+    line_on_methods = '; '.join(methods) + '.'
     parts = [
         title,
         wrapped(outlier_notes(study.predictor)), table,
-        wrapped([legend, '; '.join(methods) + '.']),
+        wrapped([legend, line_on_methods]),
         wrapped([expected_line(study)]),
         wrapped(far_notes(_of_method(study))),
         wrapped(learning_notes(study.predictor))
@@ -340,10 +345,11 @@ def write_report(path: FilePath,
     fits = [['benchmark', *FIT_HEADER]]
     for part in study.predictor.benchmarks:
         fits.append([part.benchmark, *fit_cells(part)])
+    outliers = markdown_list(outlier_notes(study.predictor))
     parts = [
         f'# {title}',
         indent(visible(command), '    '),
-        '\n'.join(markdown_list(outlier_notes(study.predictor))),
+        '\n'.join(outliers),
         markdown_table(error_rows(study)),
         legend.strip(),
         expected_line(study),
@@ -353,4 +359,5 @@ def write_report(path: FilePath,
         '## Notes',
         '\n'.join(markdown_list(notes)) or 'None.',
     ]
-    write_text(path, '\n\n'.join(filter(None, parts)) + '\n')
+    text = '\n\n'.join(filter(None, parts))
+    write_text(path, f'{text}\n')
