@@ -220,10 +220,9 @@ def _groups(board: Leaderboard) -> Iterator[list[Column]]:
             cells = predictions.cells(benchmark, label)
             columns.append(_column(board, label, cells))
             if predictions.has_observed():
-                differences = predictions.difference(label)
-                errors = predictions.mean_difference(label)
-                columns.append(
-                    _difference_column(board, differences[:, b], errors[b]))
+                differences = predictions.difference(label)[:, b]
+                error = predictions.mean_difference(label)[b]
+                columns.append(_difference_column(board, differences, error))
         yield _headed(benchmark, columns)
 
 

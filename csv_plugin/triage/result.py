@@ -290,14 +290,14 @@ class Triage:
             }
         for benchmark, order in self.orders.items():
             for e, end in enumerate(self.ends):
-                record = predicted[end.name, benchmark]
+                numbers = predicted[end.name, benchmark]
                 yield {
                     'run': end.name,
                     'benchmark': benchmark,
                     'tokens': end.tokens,
                     'share': end.share,
                     'budget': end.budget,
-                    **_numbers(record, 'forecast'),
+                    **_numbers(numbers, 'forecast'),
                     'best_rank': _or_none(order.first[e], int),
                     'worst_rank': _or_none(order.last[e], int),
                     'probability_best': _or_none(order.best[e]),

@@ -79,26 +79,28 @@ def capability_points(predictor: Predictor, losses: Losses,
                          'accuracies on a benchmark of the predictor',
                          f'only {list(table.benchmarks)}',
                          'Give accuracies on benchmarks of the predictor.')
-    exponents = predictor.joint(features).mean
+    exponents = predictor.joint(features).mean  # (M, benchmarks)
     training = FeatureTable(predictor.fit_models, features.columns,
                             predictor.fit.losses)
     fitted_exponents = predictor.joint(training).mean
-    families_of_models = tuple(families[model] for model in features.models)
+    families_of_models = [families[model] for model in features.models]
     points = []
     for name in common:
         part = predictor.benchmark(name)
         b = predictor.names.index(name)
         was_run = np.isin(predictor.fit_models, part.fit_models)
         of_fitted = fitted_exponents[was_run, b]
+        lowest = float(of_fitted.min())
+        highest = float(of_fitted.max())
         points.append(
             CapabilityPoints(
-                name,
-                features.models,
-                families_of_models,
+                benchmark=name,
+                models=features.models,
+                families=tuple(families_of_models),
                 exponents=exponents[:, b],
                 accuracies=table.column(name),
                 fitted=np.isin(features.models, part.fit_models),
-                fitted_range=(float(of_fitted.min()), float(of_fitted.max())),
+                fitted_range=(lowest, highest),
                 floor=float(predictor.model.floor[b]),
                 chance=part.chance))
     return points
@@ -136,7 +138,8 @@ def _distance(points: CapabilityPoints) -> str:
     if not held_out.any():
         return ''
     on_curve = accuracy_of(points.exponents, np.array(points.floor))
-    error = np.abs(on_curve - points.accuracies)[held_out].mean()
+    distances = np.abs(on_curve - points.accuracies)
+    error = distances[held_out].mean()
     return f'\nheld out: {100 * error:.1f} points off'
 
 

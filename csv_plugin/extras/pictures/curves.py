@@ -38,16 +38,16 @@ def trajectory_picture(triage: Triage) -> Figure:
 def _draw_panel(axes: Axes, triage: Triage, benchmark: str,
                 look: Mapping[str, Look]) -> None:
     b = triage.benchmarks.index(benchmark)
-    for run in triage.runs:
-        _draw_predictions(axes, triage, run, b, look[run.name])
     tokens: list[float] = []
     for run in triage.runs:
+        _draw_predictions(axes, triage, run, b, look[run.name])
         tokens += run.tokens.tolist()
     ahead = sorted(end for end in triage.ends if end.tokens < end.budget)
+    middle = (len(ahead) - 1) / 2
     # Distance between neighbouring forecasts, as a share of the budget.
     apart = 0.025
     for i, end in enumerate(ahead):
-        shift = 1 + apart * (i - (len(ahead) - 1) / 2)
+        shift = 1 + apart * (i - middle)
         _draw_forecast(axes, triage, end, b, look[end.name], shift)
         tokens.append(end.budget)
     _scale(axes, min(tokens), max(tokens))
@@ -63,8 +63,9 @@ def _scale(axes: Axes, first: float, last: float) -> None:
     linear_range = 10
     if linear_range * first < last:
         axes.set_xscale('log')
-        digits = (1, 3) if last < 100 * first else (1, )
-        axes.xaxis.set_major_locator(LogLocator(subs=digits, numticks=4))
+        digits = [1, 3] if last < 100 * first else [1]
+        ticks = LogLocator(subs=digits, numticks=4)
+        axes.xaxis.set_major_locator(ticks)
         axes.xaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_major_formatter(lambda value, _: short_count(value))
 
@@ -84,16 +85,12 @@ def short_count(number: float) -> str:
 def _draw_predictions(axes: Axes, triage: Triage, run: Run, b: int,
                       own: Look) -> None:
     table = triage.predictions.select(run.checkpoints)
+    percents = 100 * table.values[:, b, 0]
     low = 100 * table.low[:, b, 0]
     high = 100 * table.high[:, b, 0]
     axes.fill_between(
         run.tokens, low, high, color=own.colour, alpha=0.15, lw=0, zorder=1)
-    axes.plot(
-        run.tokens,
-        100 * table.values[:, b, 0],
-        color=own.colour,
-        ls=own.line,
-        zorder=2)
+    axes.plot(run.tokens, percents, color=own.colour, ls=own.line, zorder=2)
 
 
 def _draw_forecast(axes: Axes, triage: Triage, end: End, b: int, own: Look,
@@ -105,7 +102,8 @@ def _draw_forecast(axes: Axes, triage: Triage, end: End, b: int, own: Look,
     for run in triage.runs:
         if run.name == end.name:
             last = triage.predictions.select([run.checkpoints[-1]])
-            axes.plot([end.tokens, place], [100 * last.values[0, b, 0], value],
+            last_value = 100 * last.values[0, b, 0]
+            axes.plot([end.tokens, place], [last_value, value],
                       color=own.colour,
                       ls=':',
                       zorder=2)
@@ -126,13 +124,8 @@ def _handles(look: Mapping[str, Look]) -> list[Artist]:
     handles: list[Artist] = []
     for name, own in look.items():
         handles.append(handle(wrapped(name, 40), **own.marked_line))
-    handles.append(handle('predicted', color=GREY))
-    handles.append(Patch(color=GREY, alpha=0.3, lw=0, label='its interval'))
-    handles.append(
-        handle(
-            'forecast',
-            color=GREY,
-            ls=':',
-            marker='o',
-            markerfacecolor='white'))
+    interval = Patch(color=GREY, alpha=0.3, lw=0, label='its interval')
+    forecast = handle(
+        'forecast', color=GREY, ls=':', marker='o', markerfacecolor='white')
+    handles += [handle('predicted', color=GREY), interval, forecast]
     return handles
