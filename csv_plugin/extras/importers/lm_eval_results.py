@@ -155,16 +155,19 @@ class Run:
     def _weights(self) -> dict[str, Any]:
         config = self.content.get('config')
         args = arguments(inside(config, 'model_args'))
-        dtype = str(inside(config, 'model_dtype') or args.get('dtype', 'auto'))
-        # For GPT-NeoX, `iteration` is the number of the loaded checkpoint.
-        revision = (
-            inside(config, 'model_revision') or args.get('revision')
-            or args.get('iteration'))
+        dtype = inside(config, 'model_dtype') or args.get('dtype', 'auto')
+        dtype = str(dtype)
+        revision = inside(config, 'model_revision') or args.get('revision')
+        if not revision:
+            # For GPT-NeoX, the number of the loaded checkpoint.
+            revision = args.get('iteration')
         if not revision and 'pretrained' in args:
             revision = 'main'
         if revision and 'subfolder' in args:
             revision = f'{revision}/{args["subfolder"]}'
         adapter = args.get('peft') or args.get('delta')
+        if not adapter and args:
+            adapter = 'none'
         # The harness's own name of the model is not used: it is the adapter's
         # name if there is one, and made up if there are no arguments.
         model = None
@@ -176,7 +179,7 @@ class Run:
             'commit': inside(config, 'model_sha') or None,
             'dtype': _DTYPES.get(dtype, dtype.removeprefix('torch.')),
             'quantization': quantization(args),
-            'adapter': adapter or ('none' if args else None),
+            'adapter': adapter or None,
         }
 
     def leaves(self, task: str, above: Sequence[str] = ()) -> list[str]:
@@ -199,8 +202,8 @@ class Run:
             return None if shots is None else str(shots)
         # The file states 0 for groups, which have no config.
         shots = inside(self.content, 'n-shot', task)
-        is_known = inside(self.content, 'configs', task) and shots is not None
-        return str(shots) if is_known else None
+        is_task = bool(inside(self.content, 'configs', task))
+        return str(shots) if is_task and shots is not None else None
 
     def _version(self, task: str) -> Optional[str]:
         version = inside(self.content, 'versions', task)
@@ -237,9 +240,9 @@ class Run:
 
     def _n_items(self, task: str, limit: Any) -> Optional[float]:
         """Return the number of items that were run; None if not stated."""
-        stated = (inside(self.results, task, 'sample_len'),
-                  inside(self.content, 'n-samples', task, 'effective'), limit)
-        for n_items in stated:
+        n_scored = inside(self.results, task, 'sample_len')
+        effective = inside(self.content, 'n-samples', task, 'effective')
+        for n_items in (n_scored, effective, limit):
             if is_number(n_items) and n_items >= 1:
                 return n_items
         return None
@@ -262,8 +265,11 @@ def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
             'Give the path that was given to --output_path of '
             'the harness.')
     names = [os.path.relpath(file, root) for file in files]
-    runs = usable(lambda name: _read_run(root, root / name), names, 'file',
-                  left_out)
+
+    def read(name: str) -> Run:
+        return _read_run(root, root / name)
+
+    runs = usable(read, names, 'file', left_out)
     return sorted(runs.values(), key=lambda run: run.when)
 
 
@@ -349,8 +355,10 @@ def _no_samples(runs: Iterable[Run]) -> str:
 
 def _cut(record: Measured) -> float:
     """Return a sort key: 0 for a complete run, else 1 / number of items."""
-    is_cut = record.facts[PART] == 'some'
-    return 1 / (record.facts[N_ITEMS] or 1) if is_cut else 0
+    if record.facts[PART] != 'some':
+        return 0
+    n_items = record.facts[N_ITEMS] or 1
+    return 1 / n_items
 
 
 def arguments(args: Any) -> dict[str, str]:

@@ -88,8 +88,9 @@ def told_apart(names: Sequence[str], contents: Sequence[str]) -> list[str]:
     unique = []
     for name, content in zip(names, contents):
         if uses[name] > 1:
-            digest = sha256(content.encode('utf-8', 'backslashreplace'))
-            name = f'{name}/{digest.hexdigest()[:8]}'
+            data = content.encode('utf-8', 'backslashreplace')
+            digest = sha256(data).hexdigest()
+            name = f'{name}/{digest[:8]}'
             seen[name] += 1
             if seen[name] > 1:
                 name = f'{name}/{seen[name]}'
@@ -132,8 +133,8 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
             units.append(loss.unit)
             lengths.append(loss.n_chars)
     n_chars = np.array(lengths, np.float64)
-    columns = Columns(
-        tuple(units), n_chars / n_chars.sum(), fingerprint(contents))
+    shares = n_chars / n_chars.sum()
+    columns = Columns(tuple(units), shares, fingerprint(contents))
     nats = []
     records: list[Measured] = []
     for model, scored in by_model.items():
@@ -143,9 +144,8 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
         for record in shared.values():
             if record:
                 records.append(replace(record, name=model))
-    return FeatureTable(
-        tuple(by_model), columns,
-        np.array(nats) / n_chars, tuple(records))
+    per_char = np.array(nats) / n_chars  # (M, texts)
+    return FeatureTable(tuple(by_model), columns, per_char, tuple(records))
 
 
 def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
@@ -206,9 +206,10 @@ def _checked(losses: Mapping[str, Sequence[TextLoss]],
         found = {}
         by_model[model] = {}
         for loss in each:
-            names.append(loss.text_id)
-            found[loss.text_id] = loss.text, loss.start
-            by_model[model][loss.text_id] = loss
+            name = loss.text_id
+            names.append(name)
+            found[name] = loss.text, loss.start
+            by_model[model][name] = loss
         check_unique(f'texts of the {where}', names)
         if not parts and texts is None:
             parts = found
@@ -217,10 +218,12 @@ def _checked(losses: Mapping[str, Sequence[TextLoss]],
                 _, start = found.get(text.text_id, ('', 0))
                 parts[text.text_id] = text.text, start
         for name in sorted(parts.keys() | found.keys()):
-            if parts.get(name) != found.get(name):
+            expected_part = parts.get(name)
+            found_part = found.get(name)
+            if expected_part != found_part:
                 raise InputError(
-                    f'{where}, text {name!r}', _described(parts.get(name)),
-                    _described(found.get(name)),
+                    f'{where}, text {name!r}', _described(expected_part),
+                    _described(found_part),
                     'Score the same parts of the same texts with all models.')
     return by_model
 
