@@ -151,10 +151,13 @@ class CompletionsEngine(RowEngine):
         store it.
         """
         try:
-            version = str(self._ask('GET', '/version')['version'])
+            answer = self._ask('GET', '/version')
+            version = str(answer['version'])
         except (KeyError, TypeError, InputError):
             return 'unknown'
-        return 'unknown' if self._key and self._key in version else version
+        if self._key and self._key in version:
+            return 'unknown'
+        return version
 
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
         """Send a request and return the JSON of the answer.
@@ -163,7 +166,8 @@ class CompletionsEngine(RowEngine):
         """
         where = self._url + path
         for tries in range(RETRIES + 1):
-            sleep(2**(tries - 2) if tries > 1 else 0)
+            seconds = 2**(tries - 2) if tries > 1 else 0
+            sleep(seconds)
             try:
                 status, content = self._send_once(method, path, body)
             except OSError as error:  # requests raises subclasses of it
@@ -178,9 +182,9 @@ class CompletionsEngine(RowEngine):
             if status not in busy:
                 break
         if status != 200:
+            text = content.decode(errors='replace')
             raise InputError(
-                where, 'an answer', f'status {status}: '
-                f'{self._shown(content.decode(errors="replace"))}',
+                where, 'an answer', f'status {status}: {self._shown(text)}',
                 f'Correct the request, or give the key in {KEY}.')
         remedy = 'Check the address of the server.'
         try:
@@ -226,7 +230,9 @@ class CompletionsEngine(RowEngine):
 
         If a key is set, the answer is not shown, as it could contain the key.
         """
-        return repr(answer)[:200] if self._key is None else _HIDDEN
+        if self._key is not None:
+            return _HIDDEN
+        return repr(answer)[:200]
 
 
 def _pairs(answer: Any) -> list[tuple[int, float]]:
@@ -303,10 +309,13 @@ def _check_address(url: str, key: Optional[str]) -> None:
 
 
 def _is_here(host: str) -> bool:
+    if host == 'localhost':
+        return True
     try:
-        return host == 'localhost' or ip_address(host.strip('[]')).is_loopback
+        address = ip_address(host.strip('[]'))
     except ValueError:
         return False
+    return address.is_loopback
 
 
 def _key() -> Optional[str]:

@@ -348,9 +348,9 @@ def logged(runs: Iterable[Run], task: str) -> list[Run]:
 
 
 def _no_samples(runs: Iterable[Run]) -> str:
-    versions = {run.version for run in runs}
-    return ('no samples_*.jsonl beside results of version '
-            f'{" and ".join(sorted(versions))}')
+    versions = sorted({run.version for run in runs})
+    named = ' and '.join(versions)
+    return f'no samples_*.jsonl beside results of version {named}'
 
 
 def _cut(record: Measured) -> float:
@@ -380,8 +380,9 @@ def arguments(args: Any) -> dict[str, str]:
         return {}
     texts = {}
     for key, value in args.items():
-        if str(value) not in ('', 'None'):
-            texts[key] = str(value).rstrip('/')
+        text = str(value)
+        if text not in ('', 'None'):
+            texts[key] = text.rstrip('/')
     return texts
 
 
@@ -411,10 +412,11 @@ def _total(numbers: Iterable[Any]) -> Optional[int]:
 
 def _joined(values: Iterable[Optional[str]]) -> Optional[str]:
     """Return the distinct values, joined; None if one of them is None."""
-    different = {*values}
+    different = set(values)
     if None in different:
         return None
-    return ', '.join(sorted(map(str, different)))
+    texts = sorted(map(str, different))
+    return ', '.join(texts)
 
 
 @dataclass(frozen=True)

@@ -166,13 +166,14 @@ class LivePredictions(PublicNames):
         from an interrupted one. A reading counts again once its step is
         scored anew. A warning, by `logging`, lists the ignored readings.
         """
-        self._stale = {reading for reading in self.steps() if reading > step}
-        if self._stale:
+        beyond = [reading for reading in self.steps() if reading > step]
+        self._stale = set(beyond)
+        if beyond:
+            listed = ', '.join(map(str, beyond))
             logging.getLogger(__name__).warning(
                 'Readings at %s in %s are beyond step %d, where this training '
                 'begins: they are left out. Name another run or folder for '
-                'another training.', ', '.join(map(str, sorted(self._stale))),
-                self.losses, step)
+                'another training.', listed, self.losses, step)
 
     def write_losses(self,
                      model: nn.Module,
@@ -188,9 +189,8 @@ class LivePredictions(PublicNames):
                              str(step), 'Give the number of optimiser steps '
                              'so far.')
         name = f'{self.run}@{step}'
-        write_dump(
-            self._dump(step),
-            losses_in_training(model, tokenizer, self.texts, name))
+        dump = losses_in_training(model, tokenizer, self.texts, name)
+        write_dump(self._dump(step), dump)
         known = self._readings.pop(name, None)
         if tokens > 0:
             self._readings[name] = Checkpoint(self.run, step, tokens)
@@ -207,9 +207,9 @@ class LivePredictions(PublicNames):
         start = glob.escape(f'{self.run}@')
         steps = []
         for path in self.losses.glob(f'{start}*.safetensors'):
-            name = path.stem.rpartition('@')[2]
-            if name.isdecimal():
-                steps.append(int(name))
+            _, _, step = path.stem.rpartition('@')
+            if step.isdecimal():
+                steps.append(int(step))
         return sorted(steps)
 
     def judge(self, step: int) -> Triage:
@@ -258,7 +258,8 @@ class LivePredictions(PublicNames):
             return None
         predictor = self._job.predictor
         earlier = place.read(predictor.columns.fingerprint)
-        found = compare(earlier, read_dump(self._dump(step)), predictor)
+        now = read_dump(self._dump(step))
+        found = compare(earlier, now, predictor)
         note = f'A is the reference after as many {measure} of training.'
         return replace(found, notes=(note, *found.notes))
 

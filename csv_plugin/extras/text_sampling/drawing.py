@@ -66,8 +66,11 @@ def recipe_of_samples(
     """
     recipe = []
     for name, count in samples:
-        source = SOURCES.get(name) or TextSource(benchmark_name(name), name, 1)
-        recipe.append(replace(source, count=count))
+        if name in SOURCES:
+            source = replace(SOURCES[name], count=count)
+        else:
+            source = TextSource(benchmark_name(name), name, count)
+        recipe.append(source)
     check_unique('sources of --sample', [source.name for source in recipe])
     return tuple(recipe)
 
@@ -209,7 +212,8 @@ def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
 
 def _place(text: Text) -> int:
     """Return the index of a text's item, the last part of the text's id."""
-    return int(text.text_id.rpartition('/')[2])
+    _, _, place = text.text_id.rpartition('/')
+    return int(place)
 
 
 def _usable(source: TextSource, subtask: Subtask, seed: int, seen: set[str],
