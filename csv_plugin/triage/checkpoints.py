@@ -60,7 +60,8 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
                 raise row.error(column, '0 or more',
                                 'Count from the start of the training.')
         model = row.cells['model']
-        checkpoints[model] = Checkpoint(row.text('run'), **numbers)
+        run = row.text('run')
+        checkpoints[model] = Checkpoint(run, **numbers)
         stages[model] = stage
     checkpoints = _from_the_start(checkpoints, stages)
     # This raises an error for two models at the same step of a run.
@@ -84,7 +85,8 @@ def _from_the_start(checkpoints: Mapping[str, Checkpoint],
         steps = [0.0]
         tokens = [0.0]
         for name, other in checkpoints.items():
-            if other.run == point.run and stages[name] < stages[model]:
+            is_earlier = stages[name] < stages[model]
+            if is_earlier and other.run == point.run:
                 steps.append(found[name].step)
                 tokens.append(found[name].tokens)
         # `np.max` of numbers and NaN is NaN, `max` may be a number.
@@ -194,8 +196,8 @@ def last_checkpoints(
             _from_name(model)
     last = []
     for of_run in runs.values():
-        done = _amounts_done([known[model] for model in of_run])
-        latest = int(np.argmax(done))
+        points = [known[model] for model in of_run]
+        latest = int(np.argmax(_amounts_done(points)))
         last.append(of_run[latest])
     return (*last, *others)
 

@@ -21,6 +21,8 @@ from csv_plugin.core.predictor import Predictor
 
 #: Coverage of all intervals, and probability of all ranges of ranks.
 LEVEL = 0.9
+#: A split of models into two groups: the indices of the models in each.
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,14 +119,11 @@ def losses_of(predictor: Predictor, logs: NDArray) -> NDArray[np.float64]:
     return losses
 
 
-def worse_and_better(
-        quality: NDArray
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def worse_and_better(quality: NDArray) -> Iterator[Split]:
     """Yield three splits of M models into worse and better models.
 
     The worse models are the worst 1/2, 2/3 and 5/6 by `quality`, `(M,)`, where
-    high is good. A split is two arrays of indices, of the worse and of the
-    better models.
+    high is good.
     """
     shares = (1 / 2, 2 / 3, 5 / 6)
     worst_first = np.argsort(quality, kind='stable')

@@ -106,7 +106,9 @@ def judge(
         raise InputError('checkpoints', 'at least one that can be used', found,
                          'Collect losses of checkpoints.')
     measure = choose_measure([*chosen.values()])
-    notes = [f'{name} is left out: {why}' for name, why in refused.items()]
+    notes = []
+    for name, reason in refused.items():
+        notes.append(f'{name} is left out: {reason}')
     notes += notes_on_runs(measure, runs, chosen, earlier)
     notes += notes_on_backtests(predictor, features, runs, earlier)
     ends = []
@@ -207,35 +209,35 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
     checkpoints = list(families)
     tables = [features.select(tuple(checkpoints))]
     # For each end, its model in the table, and the forecast of its losses.
-    rows: list[str] = []
+    model_of: dict[str, str] = {}
     forecasts_of_losses: list[Optional[LossForecast]] = []
     for end, last, losses in ends:
-        row = last
+        model = last
         if losses is not None:
-            row = f'end of the training of {end.name}'
-            families[row] = end.name
-            at_end = losses_of(predictor, losses.logs[None])
-            tables.append(FeatureTable((row, ), features.columns, at_end))
-        assert row is not None
-        rows.append(row)
+            model = f'end of the training of {end.name}'
+            families[model] = end.name
+            at_end = losses_of(predictor, losses.logs[None])  # (1, K)
+            tables.append(FeatureTable((model, ), features.columns, at_end))
+        assert model is not None
+        model_of[end.name] = model
         forecasts_of_losses.append(losses)
     table = FeatureTable.concatenate(tables)
     found, joint = predictor.predict_jointly(table, LEVEL, families, known)
-    indices = np.array(places(rows, table.models), int)
+    models = tuple(model_of.values())
+    rows = np.array(places(models, table.models), int)
     joint_of_ends = with_loss_errors(
-        joint.take(indices), predictor, table.select(tuple(rows)),
-        forecasts_of_losses)
-    all_ends = [part.end for part in ends]
-    names = [end.name for end in all_ends]
-    forecasts = predictor.predictions(joint_of_ends, tuple(names), LEVEL)
+        joint.take(rows), predictor, table.select(models), forecasts_of_losses)
+    forecasts = predictor.predictions(joint_of_ends, tuple(model_of), LEVEL)
     # Marks, such as 'far from the training models', are those of a prediction
     # from the expected losses. The uncertainty of losses sets no mark.
-    expected = found.select(dict(zip(names, rows)))
-    marks = {mark: getattr(expected, mark) for mark in MARKS}
-    forecasts = replace(forecasts, **marks)
+    expected = found.select(model_of)
+    for mark in MARKS:
+        marks = getattr(expected, mark)
+        forecasts = replace(forecasts, **{mark: marks})
     notes = [*notes, *notes_on_result(found, forecasts, known)]
-    return Triage.of(measure, runs, found.select(checkpoints), all_ends,
-                     forecasts, joint_of_ends, notes)
+    return Triage.of(measure, runs, found.select(checkpoints),
+                     [part.end for part in ends], forecasts, joint_of_ends,
+                     notes)
 
 
 def _check_apart(chosen: Mapping[str, Checkpoint],

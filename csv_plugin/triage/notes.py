@@ -88,7 +88,8 @@ def notes_on_backtests(predictor: Predictor, features: FeatureTable,
         if law is None:
             continue
         forecast, now = backtest_errors(predictor, features, law)
-        n_families, n_runs = len(set(law.families)), len(law.runs)
+        n_runs = len(law.runs)
+        n_families = len(set(law.families))
         others = 'runs' if n_families == n_runs else 'families'
         yield (
             f'Back-test: {n_runs} earlier runs were forecast after '

@@ -92,23 +92,25 @@ class Triage:
         """Sort ends by their means, rank them, and judge the runs.
 
         Arguments are as in the class, but `ends` are in the order of the
-        models of `forecasts` and of `joint`. Ranks and verdicts are computed
-        from random draws of the joint distribution.
+        models of `joint`, and `forecasts` may have more models. Ranks and
+        verdicts are computed from random draws of the joint distribution.
         """
         names = forecasts.benchmarks
         in_mean = _in_mean(forecasts)
-        means = np.full((3, len(ends)), np.nan)
         if in_mean:
-            means[:] = joint.means(np.array(in_mean), predictions.level)
+            limits = joint.means(np.array(in_mean), predictions.level)
+            means = np.array(limits)
+        else:
+            means = np.full((3, len(ends)), np.nan)
         best_first = np.argsort(-means[0], kind='stable')
         means = means[:, best_first]
         ends = [ends[row] for row in best_first]
         forecasts = forecasts.select([end.name for end in ends])
         joint = joint.take(best_first)
-        # Axes: draws, ends, benchmarks; without any end, one empty draw.
-        draws = np.zeros((1, 0, len(names)))
         if ends:
-            draws = joint.draws()
+            draws = joint.draws()  # (draws, ends, benchmarks)
+        else:
+            draws = np.zeros((1, 0, len(names)))
         draws_by_name: dict[str, Optional[NDArray]] = {}
         for b, name in enumerate(names):
             is_unknown = name in forecasts.not_yet
@@ -157,10 +159,9 @@ class Triage:
             if end.name in names:
                 rows.append(row)
                 ends.append(end)
-        forecasts = self.forecasts.select([end.name for end in ends])
         joint = self.joint.take(np.array(rows, int))
         return Triage.of(self.measure, self.runs, self.predictions, ends,
-                         forecasts, joint, self.notes)
+                         self.forecasts, joint, self.notes)
 
     @property
     def benchmarks(self) -> tuple[str, ...]:
@@ -226,9 +227,9 @@ class Triage:
             mean = predicted_cell(value, low, high, chance)
             row = [end.name, _percent(end.share), mean]
             if self.is_ranked:
-                row.append(possible_ranks(order.first[e], order.last[e]))
-                row.append(_percent(order.best[e]))
-                row.append(self.verdicts[e])
+                ranks = possible_ranks(order.first[e], order.last[e])
+                probability = _percent(order.best[e])
+                row += [ranks, probability, self.verdicts[e]]
             rows.append([*row, *cells[end.name]])
         return rows
 
@@ -397,7 +398,7 @@ def _numbers(record: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _cells_by_model(predictions: Predictions) -> dict[str, tuple[str, ...]]:
     """Return the cells of each model, one for each benchmark."""
-    columns = [predictions.cells(name) for name in predictions.benchmarks]
+    columns = map(predictions.cells, predictions.benchmarks)
     rows = zip(*columns)
     return dict(zip(predictions.models, rows))
 

@@ -40,7 +40,8 @@ class Run:
     mean_loss: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        if not (np.diff(self.tokens) > 0).all():
+        increases = np.diff(self.tokens)
+        if not (increases > 0).all():
             raise InputError(f'run {self.name!r}',
                              'one checkpoint at each number of tokens',
                              f'{self.tokens.tolist()}',
@@ -90,7 +91,9 @@ class Run:
         before = int(place)
         after = min(before + 1, last)
         part = place - before
-        return (1 - part) * self.states[before] + part * self.states[after]
+        of_before = (1 - part) * self.states[before]
+        of_after = part * self.states[after]
+        return of_before + of_after
 
 
 def runs_of(predictor: Predictor,

@@ -14,7 +14,7 @@ each family) is left out and predicted from the rest. The way with the larger
 mean squared error is used.
 """
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Optional
 
@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.tables import ModelInfo
-from csv_plugin.triage.future_losses import LossForecast, worse_and_better
+from csv_plugin.triage.future_losses import (LossForecast, Split,
+                                             worse_and_better)
 
 #: Errors of the law were measured on targets with up to this many times the
 #: compute of the largest fitted model. Few measurements lie beyond.
@@ -73,7 +74,8 @@ class LossLaw:
         powers = _powers(models)
         self._centre = powers.mean(axis=0)
         self._spread = powers.std(axis=0)
-        self._families = sorted({row.family for row in models})
+        families = {row.family for row in models}
+        self._families = sorted(families)
         # If all models have the same number of tokens per parameter, the
         # powers of N and D are collinear. This small penalty makes the
         # solution unique.
@@ -91,10 +93,11 @@ class LossLaw:
 
     def _design(self, models: Sequence[ModelInfo]) -> NDArray[np.float64]:
         """Return the design matrix of m models, `(m, coefficients)`."""
-        ones = np.ones((len(models), 1))
+        n_models = len(models)
+        ones = np.ones((n_models, 1))
         deviations = _powers(models) - self._centre
         standardised = deviations / self._spread
-        is_family = np.zeros((len(models), len(self._families)))
+        is_family = np.zeros((n_models, len(self._families)))
         for m, row in enumerate(models):
             if row.family in self._families:
                 column = self._families.index(row.family)
@@ -111,8 +114,11 @@ def back_test(logs: NDArray, models: Sequence[ModelInfo],
     that the errors are for a target of a new family: then whole families are
     left out, not single models.
     """
-    left_out = _errors_left_out(logs, models, is_new)
-    beyond = _errors_beyond(logs, models, is_new)
+    one_left_out = _one_left_out(models, is_new)
+    left_out = _errors(logs, models, one_left_out, is_new)
+    # Large models are predicted from small ones.
+    by_compute = worse_and_better(log_compute(models))
+    beyond = _errors(logs, models, by_compute, is_new)
     if not len(left_out):
         return beyond
     if not len(beyond):
@@ -122,59 +128,46 @@ def back_test(logs: NDArray, models: Sequence[ModelInfo],
     return left_out if square_left_out >= square_beyond else beyond
 
 
-def _errors_left_out(logs: NDArray, models: Sequence[ModelInfo],
-                     is_new: bool) -> NDArray[np.float64]:
-    """Return the errors of models that are left out, `(E, K)`.
+def _one_left_out(models: Sequence[ModelInfo],
+                  is_new: bool) -> Iterator[Split]:
+    """Yield a split for each model, into all other models and this model.
 
-    Each model, or with `is_new` each family, is predicted from all others.
+    With `is_new`, yield a split for each family.
     """
     rows = np.arange(len(models))
     groups = rows
     if is_new:
         groups = np.array([row.family for row in models])
-    errors = []
     for group in np.unique(groups):
-        kept = rows[groups != group]
-        held_out = rows[groups == group]
-        errors.append(_errors(logs, models, kept, held_out, is_new))
-    return np.concatenate(errors)
+        is_held_out = groups == group
+        yield rows[~is_held_out], rows[is_held_out]
 
 
-def _errors_beyond(logs: NDArray, models: Sequence[ModelInfo],
-                   is_new: bool) -> NDArray[np.float64]:
-    """Return the errors of large models predicted from small ones, `(E, K)`.
+def _errors(logs: NDArray, models: Sequence[ModelInfo],
+            splits: Iterable[Split], is_new: bool) -> NDArray[np.float64]:
+    """Return the errors of laws on held-out models, `(E, K)`.
 
-    Models are large or small in compute, at each of the splits of
-    `worse_and_better`.
+    In each split, a law is fitted to the first group of models, and predicts
+    the second group. Errors are divided by `_growth`, so that they are valid
+    within the range of compute. A split gives no errors if all models of the
+    first group have the same size or the same number of tokens.
     """
-    errors = []
-    compute = log_compute(models)
-    for smaller, larger in worse_and_better(compute):
-        errors.append(_errors(logs, models, smaller, larger, is_new))
-    return np.concatenate(errors)
-
-
-def _errors(logs: NDArray, models: Sequence[ModelInfo], kept: NDArray,
-            held_out: NDArray, is_new: bool) -> NDArray[np.float64]:
-    """Fit a law to some models, and return its errors on held-out models.
-
-    `kept` and `held_out` are the indices of the models. Errors are divided by
-    `_growth`, so that they are valid within the range of compute. There are
-    none if all kept models have the same size or the same number of tokens.
-    """
-    fitted = [models[row] for row in kept]
-    if not fitted or not _differ_in_both(fitted):
-        return np.zeros((0, logs.shape[1]))
-    targets = []
-    for row in held_out:
-        target = models[row]
-        if is_new:
-            target = replace(target, family=NEW)
-        targets.append(target)
-    law = LossLaw(fitted, logs[kept])
-    errors = logs[held_out] - law.logs(targets)
-    relative: NDArray = errors / _growth(targets, fitted)
-    return relative
+    n_units = logs.shape[1]
+    found = [np.zeros((0, n_units))]
+    for kept, held_out in splits:
+        fitted = [models[row] for row in kept]
+        if not fitted or not _differ_in_both(fitted):
+            continue
+        targets = []
+        for row in held_out:
+            target = models[row]
+            if is_new:
+                target = replace(target, family=NEW)
+            targets.append(target)
+        law = LossLaw(fitted, logs[kept])
+        errors = logs[held_out] - law.logs(targets)
+        found.append(errors / _growth(targets, fitted))
+    return np.concatenate(found)
 
 
 def _differ_in_both(models: Sequence[ModelInfo]) -> bool:
@@ -211,12 +204,14 @@ def amounts_of(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
 def _powers(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
     """Return N^-0.2 and D^-0.2 of n models, `(n, 2)`."""
     exponent = -0.2
-    return amounts_of(models)**exponent
+    amounts = amounts_of(models)
+    return amounts**exponent
 
 
 def log_compute(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
     """Return logarithms of parameters times tokens, `(n,)`."""
-    return np.log(amounts_of(models)).sum(axis=1)
+    logs = np.log(amounts_of(models))
+    return logs.sum(axis=1)
 
 
 def check_sizes(where: str, models: Mapping[str, ModelInfo]) -> None:

@@ -163,7 +163,10 @@ class TriageJob:
 
 def _written(dumps: Mapping[str, DumpPlace]) -> dict[str, _DumpVersion]:
     """Return the current version of each dump, by name."""
-    return {name: (place, place.stamp()) for name, place in dumps.items()}
+    written: dict[str, _DumpVersion] = {}
+    for name, place in dumps.items():
+        written[name] = place, place.stamp()
+    return written
 
 
 def watch(update: Callable[[], Optional[Triage]], show: Callable[[Triage],
