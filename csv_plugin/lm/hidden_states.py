@@ -40,13 +40,14 @@ def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
     # Windows only give states at positions that predict a next token. A copy
     # of the last token is appended, so that the last token has a next token.
     windows: list[Window] = []
-    # Number of tokens before each text; the last entry counts all tokens.
-    offsets = [0]
+    # Number of tokens before each text.
+    offsets = []
+    n_tokens = 0
     for index, tokens in enumerate(tokenize_all(tokenizer, texts)):
         ids = np.append(tokens.ids, tokens.ids[-1:])
         windows += cut_windows(index, ids, prefix, limit)
-        offsets.append(offsets[-1] + len(tokens.ids))
-    n_tokens = offsets[-1]
+        offsets.append(n_tokens)
+        n_tokens += len(tokens.ids)
     result = np.zeros((0, 0), np.float32)
     size = default_max_tokens(input_device(model))
     run = partial(_states, model)

@@ -55,8 +55,9 @@ def token_columns(table: LossTable, texts: TextSet, targets: TargetTokens,
     scored.
     """
     of_texts = text_columns(table)
-    n_texts = len(of_texts.columns.units)
-    units = list(of_texts.columns.units)
+    text_part = of_texts.columns
+    n_texts = len(text_part.units)
+    units = list(text_part.units)
     answers = {}
     token_indices: list[int] = []
     for name, mask in answers_by_source(table, texts, targets).items():
@@ -75,13 +76,13 @@ def token_columns(table: LossTable, texts: TextSet, targets: TargetTokens,
     single = scipy.sparse.csc_array((ones, positions), shape)
     joined = scipy.sparse.hstack([of_texts.matrix, single])
     matrix = scipy.sparse.csc_array(joined)
-    uniform = np.append(of_texts.columns.uniform, np.zeros(n_single))
+    uniform = np.append(text_part.uniform, np.zeros(n_single))
     columns = Columns(
-        tuple(units), uniform, table.fingerprint, of_texts.columns.scored)
+        tuple(units), uniform, table.fingerprint, text_part.scored)
     source_of_text = {}
     for text_id, text in zip(table.text_ids, texts):
         source_of_text[text_id] = text.source
-    sources = [source_of_text[unit] for unit in of_texts.columns.units]
+    sources = [source_of_text[unit] for unit in text_part.units]
     described = Units(np.arange(n_texts), np.array(sources), answers)
     return TokenColumns(columns, matrix), described
 

@@ -52,7 +52,8 @@ class HeadLogits:
         if self.in_16_bits:
             logits = torch.mm(self.hidden, weight.T, out_dtype=torch.float32)
         else:
-            logits = self.hidden.float() @ weight.float().T
+            hidden = self.hidden.float()
+            logits = hidden @ weight.float().T
         if self.head.bias is not None:
             bias = self.head.bias[start:stop]
             logits += bias.float()
@@ -107,9 +108,10 @@ def losses_of_targets(logits: Logits, rows: Tensor,
     rows of `logits` that predict them.
     """
     parts = []
-    for index, target in zip(rows.split(ROWS), targets.split(ROWS)):
-        of_rows = logits.rows(index)
-        parts.append(_losses_of_rows(of_rows, target))
+    batches = zip(rows.split(ROWS), targets.split(ROWS))
+    for index, own_targets in batches:
+        own_logits = logits.rows(index)
+        parts.append(_losses_of_rows(own_logits, own_targets))
     losses = torch.cat(parts)
     return losses.cpu().numpy()
 
@@ -138,8 +140,9 @@ def _losses_of_rows(logits: Logits, targets: Tensor) -> Tensor:
         target_logit = found.where(column == wanted, target_logit)
         peak_of_block = block.amax(dim=1)
         block -= peak_of_block[:, None]
+        block.exp_()
         peaks.append(peak_of_block)
-        totals.append(block.exp_().sum(dim=1))
+        totals.append(block.sum(dim=1))
     peak_by_block = torch.stack(peaks)  # (blocks, N)
     peak = peak_by_block.amax(dim=0)
     below = peak_by_block - peak
@@ -147,4 +150,5 @@ def _losses_of_rows(logits: Logits, targets: Tensor) -> Tensor:
     total = total_by_block.sum(dim=0)
     # `float()` is needed inside an `autocast` of the caller, for example in a
     # training, which makes the losses bfloat16.
-    return (total.log() + (peak - target_logit)).float()
+    losses = total.log() + (peak - target_logit)
+    return losses.float()

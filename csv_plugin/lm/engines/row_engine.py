@@ -23,11 +23,12 @@ from csv_plugin.lm.engines.windows import Window
 #: Number of windows in one call of an engine: enough for the engine to make
 #: batches, and few enough to show progress.
 WINDOWS = 64
+_SMALLEST = np.finfo(np.float32).smallest_subnormal
 #: Answers with a lower log-probability, in nats, are refused. The limit is the
 #: logarithm of the smallest positive float32, -103.3: a softmax in float32
 #: gives less probable ids the probability 0. For comparison, a uniform
 #: distribution over a million ids has -13.8.
-LOWEST = float(np.log(np.finfo(np.float32).smallest_subnormal, dtype=float))
+LOWEST = float(np.log(_SMALLEST, dtype=float))
 
 Rows = Sequence[NDArray[np.int64]]
 
@@ -71,9 +72,11 @@ class RowEngine(ABC):
         if windows and not self._is_tried:
             _try_engine(self, rows)
             self._is_tried = True
-        for start in progress(range(0, len(windows), WINDOWS)):
-            batch = windows[start:start + WINDOWS]
-            answers = _log_probs(self, rows[start:start + WINDOWS])
+        starts = range(0, len(windows), WINDOWS)
+        for start in progress(starts):
+            stop = start + WINDOWS
+            batch = windows[start:stop]
+            answers = _log_probs(self, rows[start:stop])
             of_targets = []
             for window, log_probs in zip(batch, answers):
                 n_targets = len(window.targets)

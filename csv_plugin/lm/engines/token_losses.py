@@ -70,8 +70,9 @@ def token_losses(model: Union[PreTrainedModel, Engine],
     windows: list[Window] = []
     losses = []
     for index, tokens in enumerate(tokenized):
+        n_tokens = len(tokens.ids)
         windows += cut_windows(index, tokens.ids, prefix, limit)
-        losses.append(np.full(len(tokens.ids), np.nan))
+        losses.append(np.full(n_tokens, np.nan))
     # `closing` ends the generator at once if an error occurs here, so that the
     # model gets back its former mode.
     with closing(engine.score(windows, progress)) as batches:
@@ -83,7 +84,8 @@ def token_losses(model: Union[PreTrainedModel, Engine],
                                  str(len(found)),
                                  'Update the engine, or use another one.')
             for window, part in zip(batch, by_window(batch, found)):
-                check_finite('losses', facts.model, texts[window.text], part)
+                text = texts[window.text]
+                check_finite('losses', facts.model, text, part)
                 end = window.first + len(part)
                 of_text = losses[window.text]
                 of_text[window.first:end] = part

@@ -66,17 +66,17 @@ def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
             'of the model.')
     n_lead = len(lead)
     targets = row[1:]
-    first = Window(text, row[:length], targets[:length], 1 - n_lead)
-    windows = [first]
+    # Index in the text of the first target.
+    first = 1 - n_lead
+    windows = [Window(text, row[:length], targets[:length], first)]
     room = length - n_lead
     start = length
     stride = window_stride(context)
     while start < n_inputs:
         end = min(start + stride, n_inputs)
         inputs = np.append(lead, row[end - room:end])
-        first_scored = start + 1 - n_lead
-        window = Window(text, inputs, targets[start:end], first_scored)
-        windows.append(window)
+        scored = targets[start:end]
+        windows.append(Window(text, inputs, scored, first + start))
         start = end
     return windows
 
@@ -94,7 +94,8 @@ def group_batches(windows: Sequence[Window],
     # with `max_tokens` of 1024, starting a batch takes as long as 30 tokens.
     most_padding = 1 / 32
     padding = 0
-    for window in sorted(windows, key=lambda w: -len(w.inputs)):
+    longest_first = sorted(windows, key=lambda w: -len(w.inputs))
+    for window in longest_first:
         if batch:
             width = len(batch[0].inputs)
             padding += width - len(window.inputs)

@@ -109,8 +109,13 @@ class HeadObjective:
             fitted.append(line)
         curve = Curve.stack(curves)
         predicted = curve.accuracies(scores.T)  # (B, M)
-        return Evaluation(head, z, scores, np.array(fitted), curve,
-                          predicted.T)
+        return Evaluation(
+            head=head,
+            preactivations=z,
+            scores=scores,
+            lines=np.array(fitted),
+            curve=curve,
+            predicted=predicted.T)
 
     def gradient(self, evaluation: Evaluation) -> tuple[Tensor, Tensor]:
         """Return the gradient of the squared error summed over train models.
@@ -135,7 +140,8 @@ class HeadObjective:
         The first row is for the train models, the second for the validation
         models.
         """
-        squares = (evaluation.predicted - self.accuracy)**2
+        differences = evaluation.predicted - self.accuracy
+        squares = differences**2
         of_train = np.nanmean(squares[self.train], axis=0)
         of_validation = np.nanmean(squares[self.validation], axis=0)
         return np.stack([of_train, of_validation])
@@ -159,17 +165,19 @@ class Recorder:
         n_benchmarks = len(floor)
         # Step 0 comes before the first gradient step.
         n_kept = n_steps + 1
+        shape = n_kept, n_benchmarks
         self.losses = losses
         self.floor = floor
         self.n_kept = 0
         self.scores = np.full((n_kept, n_models, n_benchmarks), np.nan)
-        self.alpha = np.full((n_kept, n_benchmarks), np.nan)
-        self.beta = np.full((n_kept, n_benchmarks), np.nan)
+        self.alpha = np.full(shape, np.nan)
+        self.beta = np.full(shape, np.nan)
 
     def __call__(self, step: int, running: NDArray[np.int64],
                  evaluation: Evaluation) -> None:
         weights = functional.softplus(evaluation.preactivations)
-        self.scores[step][:, running] = weighted_losses(self.losses, weights)
+        scores = weighted_losses(self.losses, weights)
+        self.scores[step][:, running] = scores
         self.alpha[step, running] = evaluation.curve.alpha
         self.beta[step, running] = evaluation.curve.beta
         self.n_kept = step + 1
@@ -179,7 +187,8 @@ class Recorder:
         """The curves of Eq. 2 at each of the S steps made so far, `(S, B)`."""
         alpha = self.alpha[:self.n_kept]
         beta = self.beta[:self.n_kept]
-        return Curve(alpha, beta, np.broadcast_to(self.floor, alpha.shape))
+        floor = np.broadcast_to(self.floor, alpha.shape)
+        return Curve(alpha, beta, floor)
 
 
 @dataclass(frozen=True, eq=False)

@@ -102,6 +102,7 @@ def train_paper_head(table: LossTable,
     source = _columns(table, states, heads)
     predictor = _predictor(table, source, heads, accuracies, families, chosen,
                            notes)
+    predictor = predictor.with_tokens(targets, source)
     observed = everywhere.select(models, learned)
     steps = TrainingSteps(
         benchmarks=heads.benchmarks,
@@ -111,7 +112,7 @@ def train_paper_head(table: LossTable,
         scores=recorder.scores[:recorder.n_kept],
         curve=recorder.curve,
         best_step=heads.best_step)
-    return PaperTraining(predictor.with_tokens(targets, source), steps)
+    return PaperTraining(predictor, steps)
 
 
 def _predictor(table: LossTable, source: TokenColumns, heads: TrainedHeads,
@@ -145,9 +146,16 @@ def _predictor(table: LossTable, source: TokenColumns, heads: TrainedHeads,
     judged_accuracies[~judged] = np.nan
     observed = Observed(accuracies.values, tuple(families), accuracies.chance,
                         accuracies.n_items)
-    units = Units(np.zeros(1, int), np.array(['']), answers)
-    fit = Fit(table.models, accuracies.benchmarks, accuracies.main,
-              features.values, observed, units)
+    # Column 0 is the only unit, and its source has no name.
+    units = Units(
+        columns=np.zeros(1, int), sources=np.array(['']), answers=answers)
+    fit = Fit(
+        names=table.models,
+        benchmarks=accuracies.benchmarks,
+        main=accuracies.main,
+        losses=features.values,
+        observed=observed,
+        units=units)
     model = CurveModel(curves, judged_accuracies, observed)
     versions = dict(
         csv_plugin=__version__, numpy=np.__version__, scipy=scipy.__version__)
@@ -203,7 +211,9 @@ def _curves(accuracies: AccuracyTable, heads: TrainedHeads,
         else:
             known = accuracies.values[train, b]
             known = known[~np.isnan(known)]
-            mean = known.mean() if len(known) else accuracies.chance[b]
+            mean = accuracies.chance[b]
+            if len(known):
+                mean = known.mean()
             # With an exponent of 0, the curve is half-way between its floor
             # and 1. The floor is chosen so that this is the mean.
             parameters[:, b] = 0, 0, 2 * mean - 1
@@ -216,9 +226,10 @@ def _columns(table: LossTable, states: Tensor,
 
     All are in nats per character.
     """
-    weights = heads.head.weights(states).double().numpy()
+    weights = heads.head.weights(states)
+    of_scores = weights.double().numpy()
     of_loss = np.ones((len(states), 1))
-    matrix = np.hstack([of_loss, weights])
+    matrix = np.hstack([of_loss, of_scores])  # (T, columns)
     matrix /= table.n_chars.sum()
     matrix[~table.scored] = 0
     units = ['loss']

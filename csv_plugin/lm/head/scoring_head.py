@@ -56,7 +56,8 @@ class ScoringHead:
         """
         dtype = working_dtype(states)
         # With theta stored as (B, H), MKL takes half the time.
-        theta = self.theta.t().contiguous().to(dtype)
+        by_benchmark = self.theta.t().contiguous()
+        theta = by_benchmark.to(dtype)
         bias = self.bias.to(dtype)
         preactivations = theta.new_empty(len(states), len(bias))
         for rows, block in row_blocks(states):

@@ -31,8 +31,7 @@ def from_offsets(tokens: Sequence[str], is_unknown: NDArray[np.bool_],
     letters of tokens or leave out a visible character.
     """
     ranges = np.array(offsets, np.int64).reshape(len(tokens), 2)
-    starts = ranges[:, 0]
-    ends = ranges[:, 1]
+    starts, ends = ranges.T
     if not _in_order(starts, ends, len(text)):
         return None
     _empty_added_spaces(tokens, starts, ends, text)
@@ -60,12 +59,13 @@ def from_surfaces(tokens: Sequence[str], added: Set[str],
         for words, places, counts in readings_of_all(tokens, added):
             pieces = [_fold(word, ignored) for word in words]
             pieces = without_prefix_spaces(pieces, places, whole)
-            if ''.join(pieces) == whole:
-                starts, ends = _place(pieces, chars)
-                # Here, tokens of one word share a character: each covers it.
-                starts = np.repeat(starts, counts)
-                ends = np.repeat(ends, counts)
-                return _tile(starts, ends, text)
+            if ''.join(pieces) != whole:
+                continue
+            starts, ends = _place(pieces, chars)
+            # Here, tokens of one word share a character: each covers it.
+            starts = np.repeat(starts, counts)
+            ends = np.repeat(ends, counts)
+            return _tile(starts, ends, text)
     return None
 
 
@@ -74,9 +74,10 @@ def _in_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
     """Return whether starts and ends of ranges rise and stay in the text."""
     if not len(starts) or np.any(starts > ends):
         return False
-    starts_rise = np.all(np.diff(starts, prepend=0) >= 0)
-    ends_rise = np.all(np.diff(ends, append=length) >= 0)
-    return bool(starts_rise and ends_rise)
+    steps_of_starts = np.diff(starts, prepend=0)
+    steps_of_ends = np.diff(ends, append=length)
+    steps = np.append(steps_of_starts, steps_of_ends)
+    return bool(np.all(steps >= 0))
 
 
 def _overlaps(starts: NDArray[np.int64],
@@ -100,8 +101,8 @@ def _empty_added_spaces(tokens: Sequence[str], starts: NDArray[np.int64],
     """
     added = []
     for i in np.flatnonzero(_overlaps(starts, ends)):
-        piece = text[starts[i]:ends[i]]
-        if _is_space(tokens[i]) and ' ' not in _fold(piece, ''):
+        piece = _fold(text[starts[i]:ends[i]], '')
+        if ' ' not in piece and _is_space(tokens[i]):
             added.append(i)
     for i in added:
         overlaps_previous = i > 0 and ends[i - 1] > starts[i]
@@ -195,7 +196,10 @@ def _place(pieces: Sequence[str],
     bounds = np.array([0, *accumulate(lengths)])
     starts = start_behind[bounds[:-1]]
     ends = end_before[bounds[1:]]
-    return np.minimum(starts, ends), np.maximum(starts, ends)
+    # For an empty piece, `starts` lies behind `ends`.
+    first = np.minimum(starts, ends)
+    last = np.maximum(starts, ends)
+    return first, last
 
 
 @functools.lru_cache(maxsize=1 << 16)

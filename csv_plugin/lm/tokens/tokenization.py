@@ -111,17 +111,17 @@ def _tokenize_batch(tokenizer: PreTrainedTokenizerBase, file: Tokenizer | None,
         text = texts[i].text
         ids = all_ids[i]
         is_unknown = ids == tokenizer.unk_token_id
+        n_unknown = int(is_unknown.sum())
         spans = from_bytes(tokens, added, text)
         if spans is not None:
             # A token that spells its text is known, even '<unk>' itself.
-            is_unknown[:] = False
-        else:
-            if encoded.encodings:
-                offsets = encoded.encodings[i].offsets
-                spans = from_offsets(tokens, is_unknown, offsets, text)
-            if spans is None:
-                spans = _aligned(tokenizer, texts[i], ids, tokens)
-        tokenized.append(TokenizedText(ids, spans, int(is_unknown.sum())))
+            n_unknown = 0
+        elif encoded.encodings:
+            offsets = encoded.encodings[i].offsets
+            spans = from_offsets(tokens, is_unknown, offsets, text)
+        if spans is None:
+            spans = _aligned(tokenizer, texts[i], ids, tokens)
+        tokenized.append(TokenizedText(ids, spans, n_unknown))
     return tokenized
 
 
@@ -149,7 +149,8 @@ def _token_strings(tokenizer: PreTrainedTokenizerBase,
                    all_ids: Sequence[NDArray[np.int64]]) -> list[list[str]]:
     """Return the tokens of each text as the vocabulary writes them."""
     used = np.unique(np.concatenate(all_ids)).tolist()
-    entries = dict(zip(used, tokenizer.convert_ids_to_tokens(used)))
+    names = tokenizer.convert_ids_to_tokens(used)
+    entries = dict(zip(used, names))
     # Some tokenizers in python decode the bytes of entries, which loses bytes
     # that are not UTF-8. The bytes themselves are in `decoder`.
     kept = getattr(tokenizer, 'decoder', None)
