@@ -126,8 +126,10 @@ class CompletionsEngine(RowEngine):
                              self._shown(answer),
                              'Use another engine (docs/engines.md).') from None
         ids = [row[0]]
-        ids += [index for index, _ in pairs]
-        log_probs = [log_prob for _, log_prob in pairs]
+        log_probs = []
+        for index, log_prob in pairs:
+            ids.append(index)
+            log_probs.append(log_prob)
         return RowScores(np.array(ids), np.array(log_probs))
 
     def _card(self) -> dict[str, Any]:
@@ -139,8 +141,8 @@ class CompletionsEngine(RowEngine):
             raise InputError(where, 'a list of models', self._shown(answer),
                              'Check the address of the server.') from None
         if self._model not in cards:
-            raise InputError(where, repr(self._model),
-                             self._shown(', '.join(map(str, cards))),
+            names = ', '.join(map(str, cards))
+            raise InputError(where, repr(self._model), self._shown(names),
                              'Give the name that the server uses.')
         return cards[self._model]
 
@@ -173,7 +175,9 @@ class CompletionsEngine(RowEngine):
             except OSError as error:  # requests raises subclasses of it
                 if tries < RETRIES:
                     continue
-                found = type(error).__name__ if self._key else str(error)[:200]
+                found = str(error)[:200]
+                if self._key:
+                    found = type(error).__name__
                 raise InputError(
                     where, 'an answer', f'the error {found!r}',
                     'Start the server and check its address.') from None
@@ -296,12 +300,14 @@ def _check_address(url: str, key: Optional[str]) -> None:
     except ValueError:
         parts = Url()
     secret = parts.auth or parts.query or parts.fragment
-    if parts.scheme not in ('http', 'https') or not parts.host or secret:
+    is_web = parts.scheme in ('http', 'https')
+    if not is_web or not parts.host or secret:
         raise InputError(where,
                          'http://... or https://..., without a name or a key',
                          repr(f'{parts.host}{parts.path or ""}'),
                          f'Give a key in {KEY}.')
-    if key is not None and parts.scheme == 'http' and not _is_here(parts.host):
+    is_exposed = parts.scheme == 'http' and not _is_here(parts.host)
+    if key is not None and is_exposed:
         raise InputError(
             where, 'https://..., as a key is set', repr(url),
             'Everybody on the way could read the key: use https or a tunnel '

@@ -65,7 +65,9 @@ def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
     for start, end in zip(cuts[:-1], cuts[1:]):
         words = data[start:end].decode('utf-8')
         counted = _counted(by_byte[start:end])
-        weight = float(np.mean(counted)) if len(counted) else math.nan
+        weight = math.nan
+        if len(counted):
+            weight = float(np.mean(counted))
         pieces.append(Piece(words, weight))
     return pieces
 
@@ -90,14 +92,15 @@ def strongest_maps(predictor: Predictor,
             'Give the file of texts that the predictor was trained on.')
     end_tokens = np.cumsum(targets.spans.n_tokens)
     by_text = np.split(weights, end_tokens[:-1])
-    deviations = []
-    for of_text in by_text:
+    deviations = np.zeros(len(by_text))
+    for row, of_text in enumerate(by_text):
         counted = _counted(of_text)
-        deviations.append(float(np.std(counted)) if len(counted) else 0.0)
+        if len(counted):
+            deviations[row] = np.std(counted)
     # The sort is stable: texts whose weights vary equally keep their order.
-    order = np.argsort(-np.array(deviations), kind='stable')
+    most_varied = np.argsort(-deviations, kind='stable')
     maps = []
-    for row in order[:limit].tolist():
+    for row in most_varied[:limit].tolist():
         text = texts.texts[row]
         pieces = heat_map(text, targets.spans[row], by_text[row])
         maps.append(HeatMap(text, pieces))
@@ -123,7 +126,8 @@ def _coloured(piece: Piece, full: float) -> str:
     if math.isnan(piece.weight):
         return words
     colour = '0, 114, 178' if piece.weight > 0 else '213, 94, 0'
-    opacity = 0.7 * min(abs(piece.weight) / full, 1)
+    share = min(abs(piece.weight) / full, 1)
+    opacity = 0.7 * share
     return (f'<span title="{piece.weight:+.3g}" style="background-color: '
             f'rgba({colour}, {opacity:.2f})">{words}</span>')
 

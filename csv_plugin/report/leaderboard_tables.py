@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from csv_plugin.core.formatting import (number, percent, possible_ranks,
                                         predicted_cell)
 from csv_plugin.core.overall import MEAN_ERROR, Overall
@@ -326,16 +328,15 @@ def mean_cells(overall: Overall, method: str) -> list[str]:
     """
     p = overall.methods.index(method)
     values = overall.values[:, p]
-    marks = ['*' if fitted else '' for fitted in overall.in_sample[:, p]]
+    # Marks of training models.
+    marks = np.where(overall.in_sample[:, p], '*', '').tolist()
     view = overall.views.get(method)
-    cells = []
     if view is None:
-        for cell, mark in zip(percents(values), marks):
-            cells.append(cell + mark)
-    else:
-        rows = zip(values, view.low, view.high, marks)
-        for value, low, high, mark in rows:
-            cells.append(predicted_cell(value, low, high, marks=mark))
+        return [cell + mark for cell, mark in zip(percents(values), marks)]
+    cells = []
+    rows = zip(values, view.low, view.high, marks)
+    for value, low, high, mark in rows:
+        cells.append(predicted_cell(value, low, high, marks=mark))
     return cells
 
 

@@ -132,7 +132,8 @@ def reasons(predictions: Predictions) -> Iterator[str]:
         of_models.append((joined, key.model))
     of_columns = []
     for gaps, same_models in _grouped(of_models).items():
-        whole = _OfColumns(gaps.reason, gaps.benchmarks, tuple(same_models))
+        models_of_gap = tuple(same_models)
+        whole = _OfColumns(gaps.reason, gaps.benchmarks, models_of_gap)
         of_columns.append((whole, gaps.column))
     for line, same_columns in _grouped(of_columns).items():
         named_models = _named(line.models, models, 'models')
@@ -306,7 +307,8 @@ def far_notes(predictions: Predictions) -> Iterator[str]:
     Predictions of training models do not count. Methods with the same models
     share a line.
     """
-    predicted = np.isfinite(predictions.values) & ~predictions.in_sample
+    has_value = np.isfinite(predictions.values)
+    predicted = has_value & ~predictions.in_sample
     extrapolated = predictions.extrapolated & predicted
     n_far = extrapolated.sum(axis=1)  # (models, methods)
     n_predicted = predicted.sum(axis=1)
@@ -317,9 +319,10 @@ def far_notes(predictions: Predictions) -> Iterator[str]:
         if models:
             pairs.append((models, method))
     for models, methods in _grouped(pairs).items():
+        named_models = _named(models, predictions.models, 'models')
         yield (
             f'{", ".join(methods)}: far from the training models (>): '
-            f'{_named(models, predictions.models, "models")}. Expect '
+            f'{named_models}. Expect '
             'errors of 1.5 times those near the training models, or more. '
             'Fit to models that are more similar to these models, and check '
             'that all losses have the same unit.')
@@ -503,7 +506,8 @@ def _look_alikes(names: Iterable[str]) -> Iterator[str]:
     """
     by_look = []
     for name in names:
-        by_look.append((same_look(name), ascii(name)))
+        look = same_look(name)
+        by_look.append((look, ascii(name)))
     for found in _grouped(by_look).values():
         if len(found) > 1:
             yield ' and '.join(sorted(found))

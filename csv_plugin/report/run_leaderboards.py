@@ -50,12 +50,16 @@ def run_leaderboard(
     # `other_metrics` has the metrics of benchmarks without an accuracy.
     observed, other_metrics = read_run_accuracies(work_dir, benchmarks)
     path = newest_summary(work_dir, LEADERBOARD)
-    # The package wrote this file, so a user can do nothing if it is broken.
-    leaderboard = read_json(path, remedy='') if path else {}
+    leaderboard = {}
+    if path:
+        # The package wrote this file: a user can do nothing if it is broken.
+        leaderboard = read_json(path, remedy='')
     # In OpenCompass' summary of accuracies, models may have other names than
     # their folders. An earlier leaderboard has the folder of each name.
     folder_of = leaderboard.get('folders', {})
-    folders = {model: folder_of.get(model, model) for model in observed}
+    folders = {}
+    for model in observed:
+        folders[model] = folder_of.get(model, model)
     named = set(folders.values())
     for model in run_models(work_dir):
         if model not in named:
@@ -92,8 +96,8 @@ def _known(leaderboard: Mapping[str, Any]) -> Optional[AccuracyTable]:
         benchmarks.update(dict.fromkeys(row))
     if not benchmarks:
         return None
-    percents = []
-    for row in rows.values():
-        percents.append([row.get(name, np.nan) for name in benchmarks])
-    fractions = np.array(percents) / 100
-    return scores_alone(list(rows), list(benchmarks), fractions)
+    percents = np.full((len(rows), len(benchmarks)), np.nan)
+    for m, row in enumerate(rows.values()):
+        for b, name in enumerate(benchmarks):
+            percents[m, b] = row.get(name, np.nan)
+    return scores_alone(list(rows), list(benchmarks), percents / 100)

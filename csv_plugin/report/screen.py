@@ -26,7 +26,8 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     from tabulate import tabulate
     escaped = []
     for row in rows:
-        escaped.append([markdown(cell) for cell in row])
+        cells = [markdown(cell) for cell in row]
+        escaped.append(cells)
     header, *rest = escaped
     n_numbers = len(header) - 1
     return tabulate(

@@ -148,7 +148,8 @@ def error_rows(study: Study) -> list[list[str]]:
         rows.append(row)
 
     for name, errors in own.items():
-        add_row(name, str(errors.n_models), [name])
+        n_models = str(errors.n_models)
+        add_row(name, n_models, [name])
     judged = judged_benchmarks(study)
     add_row(f'mean of {len(judged)}', '', judged)
     return rows
@@ -302,7 +303,8 @@ def summary(study: Study, title: str, wide: bool = False) -> str:
     The table has all columns if `wide`, else the main ones.
     """
     if wide:
-        table = text_table(error_rows(study), width=math.inf)
+        rows = error_rows(study)
+        table = text_table(rows, width=math.inf)
         legend = _UNITS
     else:
         table = short_table(study)

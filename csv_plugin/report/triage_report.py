@@ -1,6 +1,7 @@
 """Show a triage as text, and write it to files."""
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +66,11 @@ def write_triage(folder: Path, triage: Triage) -> None:
 
 def write_tables(folder: Path, triage: Triage) -> None:
     """Write `checkpoints.csv` and `forecasts.csv` to an existing folder."""
-    checkpoints = [[*row.values()] for row in triage.checkpoint_records()]
-    forecasts = [[*row.values()] for row in triage.forecast_records()]
+    checkpoints = map(_cells, triage.checkpoint_records())
+    forecasts = map(_cells, triage.forecast_records())
     write_csv(folder / 'checkpoints.csv', CHECKPOINT_FIELDS, checkpoints)
     write_csv(folder / 'forecasts.csv', FORECAST_FIELDS, forecasts)
+
+
+def _cells(record: Mapping[str, Any]) -> list[Any]:
+    return list(record.values())

@@ -206,7 +206,8 @@ def _cells(path: Path, wanted: Sequence[str],
         return
     for result in results:
         name = str(result.fields.get('evaluation_name'))
-        if wanted and not any(fnmatchcase(name, part) for part in wanted):
+        matches = [fnmatchcase(name, part) for part in wanted]
+        if wanted and not any(matches):
             continue
         try:
             yield _cell(result, replace(measured, task=name))
@@ -224,7 +225,8 @@ def _weights(path: Path, model: JsonPart) -> Measured:
         'dtype': stated('dtype') or stated('precision'),
         'quantization': quantization(args),
     }
-    return Measured(model.get('id', str), '', str(path), facts)
+    name = model.get('id', str)
+    return Measured(name, '', str(path), facts)
 
 
 def _cell(result: JsonPart, measured: Measured) -> Cell:

@@ -38,7 +38,8 @@ def read_lighteval(path: FilePath, tasks: Sequence[str],
     files = [*Path(path).rglob('details_*.parquet')]
     if not files:
         raise InputError(path, 'details_*.parquet', 'none', _REMEDY)
-    models = sorted({str(file.parents[1]) for file in files})
+    folders = {str(file.parents[1]) for file in files}
+    models = sorted(folders)
     if len(models) > 1:
         raise InputError(path, 'outputs of one model', ', '.join(models),
                          'Name the folder of each model.')
@@ -63,9 +64,10 @@ def _answers(task: str, runs: Sequence[Path],
              left_out: LeftOut) -> list[Answer]:
     records = {}
     rows = {}
+    columns = 'doc', 'model_response'
     for file in runs:
         records[file] = _measured(task, file)
-        rows[file] = list(read_rows_of(file, ('doc', 'model_response')))
+        rows[file] = list(read_rows_of(file, columns))
     check_weights(filter(None, records.values()))
     # `max` returns the first maximum: in reversed order, the newest run.
     newest_first = runs[::-1]
@@ -86,9 +88,11 @@ def _answers(task: str, runs: Sequence[Path],
         parts.append(part)
         ids.append(f'{task}/{name}')
         contents.append(repr(content))
+    names = told_apart(ids, contents)
+    measured = records[chosen]
     answers = []
-    for part, name in zip(parts, told_apart(ids, contents)):
-        answers.append(_answer(part, name, records[chosen]))
+    for part, name in zip(parts, names):
+        answers.append(_answer(part, name, measured))
     return answers
 
 
@@ -136,7 +140,8 @@ def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
         return _ONE_OFF if 'PERPLEXITY' in methods else GENERATED
     choices = doc.get('choices', list)
     logprobs = response.get('logprobs', list)
-    index = right_answer(doc.fields.get('gold_index'), len(choices))
+    gold = doc.fields.get('gold_index')
+    index = right_answer(gold, len(choices))
     if isinstance(index, str):
         return index
     logprob = None

@@ -165,6 +165,7 @@ def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
     '<task>|<few-shot examples>/<id>'. `tasks` are the `patterns` of
     `read_items`; the name of a group stands for all its tasks.
     """
+    model = Path(path).name
     runs = read_runs(path, left_out)
     wanted = _leaves(runs, tasks)
     kinds = _kinds(runs)
@@ -174,8 +175,9 @@ def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
             raise InputError(path, 'answers that were scored',
                              f'the output type {kinds[task]!r}',
                              'Choose other tasks.')
-        samples, measured = samples_of(runs, Path(path).name, task, left_out)
-        prefix = f'{task}|{measured.facts[SHOTS] or 0}/'
+        samples, measured = samples_of(runs, model, task, left_out)
+        n_shots = measured.facts[SHOTS] or 0
+        prefix = f'{task}|{n_shots}/'
         rows = _first_filter(samples)
         ids = []
         contents = []
@@ -258,8 +260,9 @@ def read_lm_eval_answers(
             if kind is not None:
                 leaves[task] = task
     chosen = {}
+    wanted = metrics or {}
     for leaf, task in leaves.items():
-        metric = (metrics or {}).get(task)
+        metric = wanted.get(task)
         if metric:
             chosen[leaf] = metric
     answers: dict[str, dict[str, Mapping[str, float]]] = {}
@@ -294,8 +297,11 @@ def _grades(result: Result) -> dict[str, float]:
     filters = result.run.filters(result.task, metric)
     uses = Counter[str]()
     grades = dict[str, float]()
-    for row in read_json_rows(result.run.samples(result.task), REMEDY):
-        item = f'{row.fields.get("doc_id")} {row.fields.get("doc_hash", "")}'
+    samples = result.run.samples(result.task)
+    for row in read_json_rows(samples, REMEDY):
+        doc_id = row.fields.get('doc_id')
+        doc_hash = row.fields.get('doc_hash', '')
+        item = f'{doc_id} {doc_hash}'
         name = row.fields.get('filter') or ''
         if not name and uses[item] < len(filters):
             # Before 0.4.5, rows do not name their filter. The rows of an item
@@ -401,7 +407,9 @@ def _right(row: JsonPart, answers: Sequence[str],
             right.append(index)
     accuracy = row.fields.get('acc')
     if len(right) > 1 and accuracy in (0, 1):
-        values = [float(pair[0]) for pair in scored[:len(answers)]]
+        values = []
+        for log_likelihood, *_ in scored[:len(answers)]:
+            values.append(float(log_likelihood))
         best = values.index(max(values))
         # The answer with the highest log-likelihood is the right one if the
         # accuracy is 1, and a wrong one if it is 0.

@@ -307,7 +307,8 @@ def run_of(runs: Iterable[Run], name: str, task: str,
             found.append((run, run.measured(name, task)))
     # `runs` have the newest last. Reversed and sorted by a stable sort, equal
     # runs have the newest first.
-    found = sorted(found[::-1], key=lambda pair: _cut(pair[1]))
+    newest_first = found[::-1]
+    found = sorted(newest_first, key=lambda pair: _cut(pair[1]))
     records = []
     n_whole = 0
     for _, record in found:
@@ -324,7 +325,10 @@ def run_of(runs: Iterable[Run], name: str, task: str,
         else:
             reason = 'a run of all items counts before a run of some items'
         left_out.add('run', reason, f'{task} in {run.path.name}')
-    return found[0][0] if found else None
+    if not found:
+        return None
+    run, _ = found[0]
+    return run
 
 
 def samples_of(runs: Sequence[Run], name: str, task: str,
@@ -469,24 +473,28 @@ def read_results(runs: Mapping[str, Sequence[Run]],
     for pattern in patterns:
         matching = [task for task in tasks if fnmatchcase(task, pattern)]
         if not matching:
+            found = ', '.join(sorted(tasks))
             raise InputError(
                 where, f'the task {pattern!r} of at least one model',
-                '; '.join([', '.join(sorted(tasks)), *left_out.lines]),
+                '; '.join([found, *left_out.lines]),
                 'Run the harness with this task, or correct the name.')
         by_task |= dict.fromkeys(sorted(matching), pattern)
     results = []
     for model, task in product(runs, by_task):
         of_task = [run for run in runs[model] if task in run.results]
-        usable_runs = logged(of_task, task) if with_samples else of_task
+        usable_runs = of_task
+        if with_samples:
+            usable_runs = logged(of_task, task)
         if of_task and not usable_runs:
-            left_out.add('task', f'{_no_samples(of_task)}. {LOG_SAMPLES}',
-                         task)
+            reason = f'{_no_samples(of_task)}. {LOG_SAMPLES}'
+            left_out.add('task', reason, task)
         # Not within `try`: an error about different weights is raised.
         chosen = run_of(usable_runs, model, task, left_out)
         if chosen is None:
             continue
+        wanted = metrics.get(by_task[task]) or None
         try:
-            metric = _metric(chosen, task, metrics.get(by_task[task]) or None)
+            metric = _metric(chosen, task, wanted)
             record = chosen.measured(model, task, metric)
             results.append(Result(chosen, task, metric, record))
         except InputError as error:
@@ -543,23 +551,27 @@ def read_lm_eval_accuracies(
     for benchmark in metrics or {}:
         check_choice('metrics', benchmark, benchmarks,
                      'Correct or add the name.')
-    runs = usable(lambda model: read_runs(folders[model], left_out), folders,
-                  'model', left_out)
+
+    def read(model: str) -> list[Run]:
+        return read_runs(folders[model], left_out)
+
+    runs = usable(read, folders, 'model', left_out)
     cells = []
     for result in read_results(runs, benchmarks, metrics or {}, left_out):
         try:
             cells.append(_cell(result))
         except InputError as error:
             reason = str(error).removeprefix(f'{result.where}: ')
-            left_out.add('result', reason,
-                         f'{result.task} of {result.record.name}')
+            part = f'{result.task} of {result.record.name}'
+            left_out.add('result', reason, part)
     return accuracy_table(
-        results_of(runs), [*runs], cells, benchmarks, chance, check_measured,
-        left_out)
+        results_of(runs), list(runs), cells, benchmarks, chance,
+        check_measured, left_out)
 
 
 def _cell(result: Result) -> Cell:
-    accuracy = result.run.scores(result.task)[result.metric]
+    scores = result.run.scores(result.task)
+    accuracy = scores[result.metric]
     if not is_number(accuracy) or not 0 <= accuracy <= 1:
         raise InputError(result.where, f'a fraction as {result.metric!r}',
                          repr(accuracy)[:80], 'Name another metric.')
@@ -573,9 +585,9 @@ def _metric(run: Run, task: str, wanted: Optional[str]) -> str:
     metric is missing or not an accuracy, or has several filters.
     """
     where = f'{run.path}, {task}'
-    metric = _only_metric(where, task, [*run.scores(task)], wanted,
-                          run.version)
-    name = metric.partition(',')[0]
+    metrics = list(run.scores(task))
+    metric = _only_metric(where, task, metrics, wanted, run.version)
+    name, _, _ = metric.partition(',')
     higher = inside(run.content, 'higher_is_better', task, name)
     if higher is False or is_no_accuracy(name):
         raise InputError(where, 'a metric that is higher for better models',
@@ -585,10 +597,12 @@ def _metric(run: Run, task: str, wanted: Optional[str]) -> str:
 
 def _only_metric(where: str, task: str, metrics: Sequence[str],
                  wanted: Optional[str], version: str) -> str:
-    for name in (wanted, ) if wanted else METRICS:
+    names = [wanted] if wanted else METRICS
+    for name in names:
         matching = []
         for metric in metrics:
-            if name in (metric, metric.partition(',')[0]):
+            without_filter, _, _ = metric.partition(',')
+            if name in (metric, without_filter):
                 matching.append(metric)
         if len(matching) == 1:
             return matching[0]

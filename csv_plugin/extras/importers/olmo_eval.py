@@ -76,8 +76,9 @@ def _answers(task: str, file: Path) -> list[Answer]:
             name += f'/{row.fields.get("doc_id")}'
         names.append(name)
     contents = list(map(_content, rows))
+    names = told_apart(names, contents)
     answers = []
-    for row, name in zip(rows, told_apart(names, contents)):
+    for row, name in zip(rows, names):
         answers.append(_answer(row, name, measured))
     return answers
 
@@ -184,7 +185,10 @@ def read_requests(path: FilePath, tasks: Sequence[str] = ()) -> TextSet:
         for file in sorted(root.rglob('*')):
             if file.name in _NAMES:
                 files.append(file)
-    names = ['/'.join(file.absolute().parts[-3:-1]) for file in files]
+    names = []
+    for file in files:
+        task_and_variant = file.absolute().parts[-3:-1]
+        names.append('/'.join(task_and_variant))
     check_unique(f'tasks in {os.fspath(path)}', names)
     if not files or not files[0].exists():
         raise InputError(path, f'files {" or ".join(_NAMES)}', 'none',

@@ -41,7 +41,7 @@ class TextLoss:
                 'Score the text again, or change the sign of log-likelihoods.')
         try:
             self.text_id.encode()
-            n_bytes = len(self.text[self.start:].encode())
+            scored = self.text[self.start:].encode()
         except UnicodeEncodeError as error:
             raise self._error('a text in UTF-8', str(error),
                               'Leave this text out.') from None
@@ -49,6 +49,7 @@ class TextLoss:
         # losses: perplexities, and the -9999 that servers write for minus
         # infinity.
         most_nats = 100.0
+        n_bytes = len(scored)
         if self.nats > most_nats * n_bytes:
             raise self._error(
                 f'at most {most_nats:g} nats per byte of its text',
@@ -140,10 +141,12 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
     for model, scored in by_model.items():
         nats.append([scored[name].nats for name in kept])
         # The losses of one file share a record.
-        shared = {id(loss.measured): loss.measured for loss in scored.values()}
+        shared = {}
+        for loss in scored.values():
+            if loss.measured:
+                shared[id(loss.measured)] = loss.measured
         for record in shared.values():
-            if record:
-                records.append(replace(record, name=model))
+            records.append(replace(record, name=model))
     per_char = np.array(nats) / n_chars  # (M, texts)
     return FeatureTable(tuple(by_model), columns, per_char, tuple(records))
 

@@ -92,7 +92,9 @@ def build_validation_set(recipe: Sequence[TextSource],
     The result depends only on the data, the recipe and the seed. `progress`
     wraps the iteration over the sub-tasks while they are loaded.
     """
-    configs = {source.name: read_config(source.dataset) for source in recipe}
+    configs = {}
+    for source in recipe:
+        configs[source.name] = read_config(source.dataset)
     subtasks = _load(recipe, configs, progress)
     seen: set[str] = set()
     texts: list[Text] = []
@@ -200,10 +202,11 @@ def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
             for reason, ids in passed_over.items():
                 reasons.append(f'{len(ids)} passed over because {reason}')
             found += f' ({", ".join(reasons)})'
-        raise InputError(
-            f'source {source.name!r}', f'{source.count} items', found,
-            'Ask for fewer items.'
-            if n_texts else 'Choose another dataset config.')
+        remedy = 'Choose another dataset config.'
+        if n_texts:
+            remedy = 'Ask for fewer items.'
+        raise InputError(f'source {source.name!r}', f'{source.count} items',
+                         found, remedy)
     drawn: list[Text] = []
     for taken in texts.values():
         drawn += sorted(taken, key=_place)
