@@ -109,6 +109,7 @@ class CompletionsEngine(RowEngine):
             return list(pool.map(self._row_scores, rows))
 
     def _row_scores(self, row: NDArray[np.int64]) -> RowScores:
+        """Ask the server for the log-probabilities of a row of ids."""
         # Servers refuse to generate fewer than one token.
         answer = self._ask(
             'POST', _PATH, {
@@ -133,6 +134,7 @@ class CompletionsEngine(RowEngine):
         return RowScores(np.array(ids), np.array(log_probs))
 
     def _card(self) -> dict[str, Any]:
+        """Return what the server states about the model."""
         where = self._url + '/v1/models'
         answer = self._ask('GET', '/v1/models')
         try:

@@ -318,6 +318,10 @@ def _read(file: str, losses: bool) -> ModelColumns:
 
 
 def _of_csv(file: str, losses: bool) -> ModelColumns:
+    """Read a CSV file with a column `model` and columns of numbers.
+
+    `losses` is as in `_read`.
+    """
     rows = read_rows(file, ('model', ))
     columns = tuple(name for name in rows[0].cells if name != 'model')
     if not columns:

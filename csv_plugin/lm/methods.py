@@ -271,6 +271,7 @@ def _target_tokens(losses: ModelLosses,
 
 def _check_models(accuracies: AccuracyTable, families: Mapping[str,
                                                                str]) -> None:
+    """Refuse accuracies and families that nothing can be fitted to."""
     if not isinstance(accuracies, AccuracyTable):
         raise InputError('accuracies', 'an AccuracyTable',
                          f'a {type(accuracies).__name__}',

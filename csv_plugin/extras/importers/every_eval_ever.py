@@ -175,6 +175,7 @@ def _n_items(cell: Cell) -> int:
 
 
 def _files(paths: Iterable[FilePath]) -> Iterator[Path]:
+    """Yield the paths of files, and the JSON files in folders."""
     for path in map(Path, paths):
         if not path.is_dir():
             yield path
@@ -217,6 +218,7 @@ def _cells(path: Path, wanted: Sequence[str],
 
 
 def _weights(path: Path, model: JsonPart) -> Measured:
+    """Return what a record states about the weights of its model."""
     stated = partial(inside, model.fields, 'additional_details')
     args = arguments(stated('model_args'))
     facts = {
@@ -230,6 +232,11 @@ def _weights(path: Path, model: JsonPart) -> Measured:
 
 
 def _cell(result: JsonPart, measured: Measured) -> Cell:
+    """Return the accuracy in a result, and how it was measured.
+
+    `measured` states the model and the evaluation. An `InputError` if the
+    result is not an accuracy.
+    """
     config = result.part('metric_config')
     details = result.part('score_details')
     stated_numbers = (
@@ -297,6 +304,7 @@ def _accuracy(name: str) -> str:
 
 
 def _fraction(metric: JsonPart, score: float) -> float:
+    """Return a score, divided by the largest possible score."""
     unit = metric.fields.get('metric_unit')
     of_unit = _LARGEST.get(str(unit))
     if of_unit and metric.fields.get('max_score') is None:

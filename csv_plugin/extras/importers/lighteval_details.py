@@ -62,6 +62,11 @@ def _date(file: Path) -> str:
 
 def _answers(task: str, runs: Sequence[Path],
              left_out: LeftOut) -> list[Answer]:
+    """Return the losses on the items of a task.
+
+    `runs` are the files with details of the task, the newest last. Only the
+    run that counts is used.
+    """
     records = {}
     rows = {}
     columns = 'doc', 'model_response'
@@ -133,6 +138,10 @@ def _measured(task: str, file: Path) -> Optional[Measured]:
 
 
 def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
+    """Return the loss on the right answer of an item, called `name`.
+
+    If the item cannot be used, return the reason instead.
+    """
     doc = row.part('doc')
     response = row.part('model_response')
     methods = doc.get('sampling_methods', list)

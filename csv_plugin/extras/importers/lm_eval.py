@@ -357,6 +357,10 @@ def _kinds(runs: Sequence[Run]) -> dict[str, Optional[str]]:
 
 
 def _answer(row: JsonPart, name: str, measured: Measured) -> Answer:
+    """Return the loss on the right answer of an item, called `name`.
+
+    If the item cannot be used, return the reason instead.
+    """
     fields = row.fields
     try:
         asked = [*fields['arguments'].values()]

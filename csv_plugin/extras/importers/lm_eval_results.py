@@ -153,6 +153,7 @@ class Run:
 
     @cached_property
     def _weights(self) -> dict[str, Any]:
+        """Facts about the weights of the model, None where not stated."""
         config = self.content.get('config')
         args = arguments(inside(config, 'model_args'))
         dtype = inside(config, 'model_dtype') or args.get('dtype', 'auto')
@@ -274,6 +275,7 @@ def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
 
 
 def _read_run(root: Path, file: Path) -> Run:
+    """Read a file of results; an `InputError` if it is other JSON."""
     content = read_json_part(file, REMEDY).fields
     parts = {name for name in content if isinstance(content[name], dict)}
     found = ''
@@ -597,6 +599,11 @@ def _metric(run: Run, task: str, wanted: Optional[str]) -> str:
 
 def _only_metric(where: str, task: str, metrics: Sequence[str],
                  wanted: Optional[str], version: str) -> str:
+    """Return the metric, with its filter, that has the wanted name.
+
+    Without a name, it is the first of `METRICS` that the task has. An
+    `InputError` if no metric of the task has the name, or if several do.
+    """
     names = [wanted] if wanted else METRICS
     for name in names:
         matching = []

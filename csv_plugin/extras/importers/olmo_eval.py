@@ -61,6 +61,7 @@ def read_olmo_eval(path: FilePath, tasks: Sequence[str],
 
 
 def _answers(task: str, file: Path) -> list[Answer]:
+    """Return the losses on the items of a task, from its predictions."""
     # Rows may contain NaN, the loss of a model that diverged.
     rows = list(read_json_rows(file, _REMEDY))
     measured, provider = _measured(task, file)
@@ -142,6 +143,10 @@ def _is_scored(row: JsonPart, answers: Sequence[JsonPart]) -> bool:
 
 
 def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
+    """Return the loss on the right answer of an item, called `name`.
+
+    If the item cannot be used, return the reason instead.
+    """
     answers = row.parts('model_output')
     label = row.fields.get('label')
     if not _is_scored(row, answers):
@@ -206,6 +211,10 @@ def read_requests(path: FilePath, tasks: Sequence[str] = ()) -> TextSet:
 
 
 def _texts(task: str, file: Path) -> list[Text | str]:
+    """Return the texts of the documents in a file of requests.
+
+    For a document that cannot be used, the list has the reason instead.
+    """
     documents: dict[tuple[int, int], list[JsonPart]] = {}
     uses = Counter[tuple[int, int]]()
     for row in read_json_rows(file, _REQUESTS_REMEDY):

@@ -159,6 +159,7 @@ def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
     """
 
     def shared(task: str) -> dict[str, list[TextLoss]]:
+        """Return each model's losses on the items that all models have."""
         ids = []
         counts = []
         for model, items in models.items():

@@ -249,6 +249,10 @@ class LivePredictions(PublicNames):
         return triage
 
     def _compared(self, step: int) -> Optional[Comparison]:
+        """Compare the reading at a step with the reference.
+
+        None without a reference, or if one of the two dumps does not exist.
+        """
         if self._reference is None or not self._dump(step).exists():
             return None
         reading = self._readings.get(f'{self.run}@{step}')
@@ -291,6 +295,7 @@ def losses_in_training(model: nn.Module, tokenizer: PreTrainedTokenizerBase,
 
 
 def _whole_model(model: nn.Module) -> PreTrainedModel:
+    """Return the model of `transformers` inside of wrappers."""
     inner: Any = model
     while isinstance(inner, nn.Module):
         if isinstance(inner, PreTrainedModel):
@@ -314,6 +319,7 @@ def _whole_model(model: nn.Module) -> PreTrainedModel:
 
 
 def _is_sharded(model: nn.Module) -> bool:
+    """Return whether ranks hold different parts of the weights."""
     # Names are compared, not classes, because not every version of torch has
     # the modules of these classes. FSDP 1 wraps modules, FSDP 2 and tensor
     # parallelism give parameters a `device_mesh`, and ZeRO-3 gives each

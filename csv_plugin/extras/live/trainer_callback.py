@@ -137,6 +137,7 @@ class PredictionCallback(PublicNames, TrainerCallback):
 
     def _read(self, state: TrainerState, control: TrainerControl,
               kwargs: dict[str, Any]) -> None:
+        """Make a reading on global rank 0; no failure stops the training."""
         step = self._read_at = state.global_step
         # `trainer.log` clears `should_log`. Unless it is restored, the
         # trainer does not log its own losses at this step, and this rank

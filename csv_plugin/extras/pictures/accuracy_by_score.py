@@ -145,6 +145,7 @@ def _distance(points: CapabilityPoints) -> str:
 
 def _draw_points(axes: Axes, points: CapabilityPoints,
                  look: Mapping[str, Look]) -> None:
+    """Draw the models of one panel, the curve and the chance level."""
     drawn = points.drawn
     if not drawn.any():
         show_empty(axes)

@@ -37,6 +37,7 @@ def trajectory_picture(triage: Triage) -> Figure:
 
 def _draw_panel(axes: Axes, triage: Triage, benchmark: str,
                 look: Mapping[str, Look]) -> None:
+    """Draw the predictions and forecasts of all runs on one benchmark."""
     b = triage.benchmarks.index(benchmark)
     tokens: list[float] = []
     for run in triage.runs:
@@ -84,6 +85,7 @@ def short_count(number: float) -> str:
 
 def _draw_predictions(axes: Axes, triage: Triage, run: Run, b: int,
                       own: Look) -> None:
+    """Draw the predictions of a run, and a band of their intervals."""
     table = triage.predictions.select(run.checkpoints)
     percents = 100 * table.values[:, b, 0]
     low = 100 * table.low[:, b, 0]
@@ -95,6 +97,11 @@ def _draw_predictions(axes: Axes, triage: Triage, run: Run, b: int,
 
 def _draw_forecast(axes: Axes, triage: Triage, end: End, b: int, own: Look,
                    shift: float) -> None:
+    """Draw a forecast as a point with an error bar.
+
+    A dotted line leads to it from the last prediction. `shift` is the factor
+    by which it is moved along the axis.
+    """
     found = triage.forecasts.at(end.name, triage.benchmarks[b])
     assert isinstance(found, Prediction)
     value = 100 * found.value

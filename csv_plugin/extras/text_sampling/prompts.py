@@ -113,6 +113,7 @@ def _answered(split: Dataset, column: str) -> list[int]:
 
 def _renderer(data: BaseDataset,
               template: PromptTemplate) -> Callable[[Any], Text]:
+    """Return a function that turns an entry of a dataset into a text."""
     retriever = ZeroRetriever(data)
     column = data.reader.output_column
 
@@ -244,6 +245,7 @@ def _split(template: Any, columns: Sequence[str],
 
 
 def _messages(template: Any) -> list[str]:
+    """Return the texts of the messages that a template consists of."""
     messages: list[Any] = []
     if isinstance(template, Mapping):
         for section in _SECTIONS:

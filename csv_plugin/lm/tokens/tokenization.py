@@ -96,11 +96,13 @@ def check_unknown_share(tokenized: Sequence[TokenizedText],
 
 def _encode(tokenizer: PreTrainedTokenizerBase,
             texts: list[str]) -> BatchEncoding:
+    """Return the tokens of texts without special tokens."""
     return tokenizer(texts, add_special_tokens=False, verbose=False)
 
 
 def _tokenize_batch(tokenizer: PreTrainedTokenizerBase, file: Tokenizer | None,
                     texts: Sequence[Text]) -> list[TokenizedText]:
+    """Return the tokens of some texts; `file` is from `_file_of`."""
     encoded = _encode(tokenizer, [text.text for text in texts])
     if file is not None:
         _check_against_file(tokenizer, file, texts, encoded['input_ids'])
