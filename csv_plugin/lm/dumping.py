@@ -76,7 +76,8 @@ def answers_alone(dump: TokenLossDump, texts: TextSet) -> TokenLossDump:
     losses = TextLosses.of(dump.texts)
     inside = answer_mask(texts, losses.spans)
     of_answers = np.where(inside, losses.losses, np.nan)
-    return replace(dump, texts=replace(losses, losses=of_answers))
+    texts_left = replace(losses, losses=of_answers)
+    return replace(dump, texts=texts_left)
 
 
 def score(model: Union[PreTrainedModel, Engine],

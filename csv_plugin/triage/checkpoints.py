@@ -90,10 +90,11 @@ def _from_the_start(checkpoints: Mapping[str, Checkpoint],
                 steps.append(found[name].step)
                 tokens.append(found[name].tokens)
         # `np.max` of numbers and NaN is NaN, `max` may be a number.
+        tokens_before = float(np.max(tokens))
         found[model] = replace(
             point,
             step=point.step + max(steps),
-            tokens=point.tokens + float(np.max(tokens)))
+            tokens=point.tokens + tokens_before)
     return found
 
 
@@ -125,7 +126,8 @@ def describe_checkpoints(
         if checkpoint.tokens > 0:
             counts.append(f'tokens {checkpoint.tokens:.15g}')
         for count in counts:
-            first = model_at.setdefault((checkpoint.run, count), model)
+            place = checkpoint.run, count
+            first = model_at.setdefault(place, model)
             if first != model:
                 raise InputError(
                     f'run {checkpoint.run!r}, {count}', 'one model',
@@ -225,10 +227,11 @@ def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
 
 def _amounts_done(checkpoints: Sequence[Checkpoint]) -> NDArray[np.float64]:
     """Return the tokens of n checkpoints, or steps without tokens, `(n,)`."""
-    measure = choose_measure(checkpoints)
+    in_tokens = choose_measure(checkpoints) == 'tokens'
     done = []
     for point in checkpoints:
-        done.append(point.tokens if measure == 'tokens' else point.step)
+        amount = point.tokens if in_tokens else point.step
+        done.append(amount)
     return np.array(done, float)
 
 
@@ -262,8 +265,9 @@ def rows_by_run(
     done = _amounts_done(checkpoints)
     rows: dict[str, list[int]] = {}
     for row in np.argsort(done).tolist():
+        run = checkpoints[row].run
         if done[row] > 0:
-            rows.setdefault(checkpoints[row].run, []).append(row)
+            rows.setdefault(run, []).append(row)
     found = {}
     for run in sorted(rows):
         of_run = np.array(rows[run])

@@ -100,7 +100,8 @@ def log_losses(predictor: Predictor, losses: NDArray) -> NDArray[np.float64]:
     tiny = 1e-150
     medians = np.median(predictor.fit.losses, axis=0)
     least = np.maximum(settings.least * medians, tiny)
-    logs = np.log(np.maximum(losses, least))
+    counted_losses = np.maximum(losses, least)
+    logs = np.log(counted_losses)
     token_losses = losses[:, token_columns]
     logs[:, token_columns] = np.log(token_losses + settings.knee)
     return logs

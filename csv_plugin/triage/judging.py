@@ -150,15 +150,17 @@ def judge_sizes(predictor: Predictor, features: FeatureTable,
     """
     losses = features.select(tuple(models)).values
     logs = log_losses(predictor, losses)
-    found = forecast_sizes(logs, [*models.values()], [*targets.values()])
+    sizes = list(models.values())
+    target_sizes = list(targets.values())
+    forecasts = forecast_sizes(logs, sizes, target_sizes)
     ends = []
     notes = notes_on_sizes(models, targets)
-    for (name, row), forecast in zip(targets.items(), found):
+    for name, size, forecast in zip(targets, target_sizes, forecasts):
         if forecast is None:
             notes.append(f'{name}: nothing is forecast, as too few models '
                          'differ in size and tokens to test the law.')
         else:
-            end = End(name, 0., row.tokens)
+            end = End(name, 0., size.tokens)
             ends.append(_Ahead(end, None, forecast))
     return _triage(predictor, features, [], ends, 'tokens', notes, None)
 
@@ -167,11 +169,11 @@ def _families(predictor: Predictor,
               past: Mapping[str, Checkpoint]) -> dict[str, str]:
     """Return the family of each earlier run that the predictor was fitted to.
     """
-    fitted = dict(zip(predictor.fit_models, predictor.families))
+    family_of = dict(zip(predictor.fit_models, predictor.families))
     families = {}
     for name, point in past.items():
-        if name in fitted:
-            families[point.run] = fitted[name]
+        if name in family_of:
+            families[point.run] = family_of[name]
     return families
 
 
@@ -205,7 +207,8 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
     # those of the models of a family.
     families: dict[str, str] = {}
     for run in runs:
-        families.update(dict.fromkeys(run.checkpoints, run.name))
+        for checkpoint in run.checkpoints:
+            families[checkpoint] = run.name
     checkpoints = list(families)
     tables = [features.select(tuple(checkpoints))]
     # For each end, its model in the table, and the forecast of its losses.
@@ -234,10 +237,15 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
     for mark in MARKS:
         marks = getattr(expected, mark)
         forecasts = replace(forecasts, **{mark: marks})
-    notes = [*notes, *notes_on_result(found, forecasts, known)]
-    return Triage.of(measure, runs, found.select(checkpoints),
-                     [part.end for part in ends], forecasts, joint_of_ends,
-                     notes)
+    all_notes = [*notes, *notes_on_result(found, forecasts, known)]
+    return Triage.of(
+        measure=measure,
+        runs=runs,
+        predictions=found.select(checkpoints),
+        ends=[part.end for part in ends],
+        forecasts=forecasts,
+        joint=joint_of_ends,
+        notes=all_notes)
 
 
 def _check_apart(chosen: Mapping[str, Checkpoint],

@@ -47,8 +47,9 @@ def notes_on_runs(measure: str, runs: Sequence[Run],
 def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
     """Yield notes on one run: equal losses, and why forecasts are missing."""
     first: dict[float, str] = {}
-    for name, loss in zip(run.checkpoints, run.mean_loss):
-        twin = first.setdefault(float(loss), name)
+    losses = run.mean_loss.tolist()
+    for name, loss in zip(run.checkpoints, losses):
+        twin = first.setdefault(loss, name)
         if twin != name:
             yield (f'{name} has the same losses as {twin}. One of the two may '
                    'be a wrong upload.')
@@ -125,7 +126,8 @@ def notes_on_sizes(models: Mapping[str, ModelInfo],
     notes = [f'The law of losses was fitted to {len(models)} models.']
     of_targets = log_compute([*targets.values()])
     of_models = log_compute([*models.values()])
-    times = np.exp(of_targets.max() - of_models.max())
+    difference = of_targets.max() - of_models.max()
+    times = np.exp(difference)
     if times > FAR:
         notes.append(
             f'The largest target has {times:.0f} times the compute of the '

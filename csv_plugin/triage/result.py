@@ -159,9 +159,14 @@ class Triage:
             if end.name in names:
                 rows.append(row)
                 ends.append(end)
-        joint = self.joint.take(np.array(rows, int))
-        return Triage.of(self.measure, self.runs, self.predictions, ends,
-                         self.forecasts, joint, self.notes)
+        return Triage.of(
+            measure=self.measure,
+            runs=self.runs,
+            predictions=self.predictions,
+            ends=ends,
+            forecasts=self.forecasts,
+            joint=self.joint.take(np.array(rows, int)),
+            notes=self.notes)
 
     @property
     def benchmarks(self) -> tuple[str, ...]:
@@ -222,8 +227,9 @@ class Triage:
         cells = _cells_by_model(self.forecasts)
         chance = self._chance_of_mean()
         order = self.orders[MEAN]
+        means = self.means.T.tolist()
         for e, end in enumerate(self.ends):
-            value, low, high = self.means[:, e].tolist()
+            value, low, high = means[e]
             mean = predicted_cell(value, low, high, chance)
             row = [end.name, _percent(end.share), mean]
             if self.is_ranked:
@@ -242,9 +248,10 @@ class Triage:
         if not in_mean:
             return 0.0
         chance = []
+        levels = self.forecasts.chance
         for b in in_mean:
             name = self.benchmarks[b]
-            chance.append(self.forecasts.chance.get(name, 0.0))
+            chance.append(levels.get(name, 0.0))
         return float(np.mean(chance))
 
     # ---- records

@@ -86,8 +86,9 @@ class Run:
         """
         last = len(self.shares) - 1
         indices = np.arange(last + 1)
+        logs = np.log(self.shares)
         # The position among the checkpoints: an index with a fraction.
-        place = np.interp(np.log(share), np.log(self.shares), indices)
+        place = np.interp(np.log(share), logs, indices)
         before = int(place)
         after = min(before + 1, last)
         part = place - before
@@ -124,8 +125,12 @@ def runs_of(predictor: Predictor,
         end = float(tokens[-1]) if are_finished else budget
         own_names = tuple(names[row] for row in rows)
         own_budget = float(budgets.get(name, end))
-        mean_losses = table.mean_loss[rows]
-        runs.append(
-            Run(name, own_names, tokens, own_budget, states[rows],
-                mean_losses))
+        run = Run(
+            name=name,
+            checkpoints=own_names,
+            tokens=tokens,
+            budget=own_budget,
+            states=states[rows],
+            mean_loss=table.mean_loss[rows])
+        runs.append(run)
     return runs

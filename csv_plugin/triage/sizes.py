@@ -225,8 +225,8 @@ def check_sizes(where: str, models: Mapping[str, ModelInfo]) -> None:
     if len(models) < least:
         raise InputError(where, f'{least} models or more to fit to',
                          f'{len(models)}', 'Name other splits by --fit.')
-    params_b, tokens = amounts_of([*models.values()]).T
-    for column, amounts in (('params_b', params_b), ('tokens', tokens)):
+    by_column = amounts_of([*models.values()]).T  # (2, models)
+    for column, amounts in zip(('params_b', 'tokens'), by_column):
         for name, amount in zip(models, amounts):
             if math.isnan(amount):
                 raise InputError(f'{where}, model {name!r}, column {column!r}',

@@ -69,10 +69,9 @@ def _answers(task: str, runs: Sequence[Path],
     """
     records = {}
     rows = {}
-    columns = 'doc', 'model_response'
     for file in runs:
         records[file] = _measured(task, file)
-        rows[file] = list(read_rows_of(file, columns))
+        rows[file] = _rows(file)
     check_weights(filter(None, records.values()))
     # `max` returns the first maximum: in reversed order, the newest run.
     newest_first = runs[::-1]
@@ -82,23 +81,30 @@ def _answers(task: str, runs: Sequence[Path],
             items = counted(len(rows[file]), 'item')
             left_out.add('run', 'another run has more items or is newer',
                          f'{items} of {task}')
-    parts = []
     ids = []
     contents = []
-    for number, row in enumerate(rows[chosen]):
-        part = JsonPart(f'{chosen}, row {number}', row, _REMEDY)
-        doc = part.part('doc')
+    for row in rows[chosen]:
+        doc = row.part('doc')
         name = doc.get('id', str)
         content = [doc.fields.get('query'), doc.fields.get('choices')]
-        parts.append(part)
         ids.append(f'{task}/{name}')
         contents.append(repr(content))
     names = told_apart(ids, contents)
     measured = records[chosen]
     answers = []
-    for part, name in zip(parts, names):
-        answers.append(_answer(part, name, measured))
+    for row, name in zip(rows[chosen], names):
+        answers.append(_answer(row, name, measured))
     return answers
+
+
+def _rows(file: Path) -> list[JsonPart]:
+    """Return the rows of a file with details, one for each item."""
+    rows = []
+    columns = 'doc', 'model_response'
+    for number, row in enumerate(read_rows_of(file, columns)):
+        where = f'{file}, row {number}'
+        rows.append(JsonPart(where, row, _REMEDY))
+    return rows
 
 
 def _measured(task: str, file: Path) -> Optional[Measured]:

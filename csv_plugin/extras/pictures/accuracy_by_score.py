@@ -152,16 +152,18 @@ def _draw_points(axes: Axes, points: CapabilityPoints,
         return
     x = points.exponents
     y = 100 * points.accuracies
+    floor = np.array(points.floor)
     chance = 100 * points.chance
     axes.axhline(chance, zorder=1, **_CHANCE)
     for name, ends in _curve_ends(points).items():
         exponents = np.linspace(*ends, 400)
-        accuracies = accuracy_of(exponents, np.array(points.floor))
+        accuracies = accuracy_of(exponents, floor)
         axes.plot(exponents, 100 * accuracies, **_LINES[name])
     families = np.array(points.families, dtype=object)
     for family in dict.fromkeys(points.families):
+        of_family = drawn & (families == family)
         for fitted in (True, False):
-            chosen = drawn & (points.fitted == fitted) & (families == family)
+            chosen = of_family & (points.fitted == fitted)
             if chosen.any():
                 # Some versions of matplotlib write labels into SVG files.
                 axes.plot(
@@ -169,8 +171,9 @@ def _draw_points(axes: Axes, points: CapabilityPoints,
                     y[chosen],
                     label=one_line(family),
                     **_marker(look[family], fitted))
-    axes.set_xlim(*pad(x[drawn]))
-    axes.set_ylim(*pad(y[drawn], np.array([chance])))
+    x_limits = pad(x[drawn])
+    y_limits = pad(y[drawn], np.array([chance]))
+    axes.set(xlim=x_limits, ylim=y_limits)
 
 
 def _curve_ends(points: CapabilityPoints) -> dict[str, tuple[float, float]]:

@@ -81,8 +81,9 @@ def _draw_models(axes: Axes, steps: TrainingSteps, step: int, b: int,
     of_model = np.array(family_names, object)
     fitted = steps.splits == TRAINING
     for family in dict.fromkeys(family_names):
+        of_family = of_model == family
         for is_fitted in (True, False):
-            chosen = (of_model == family) & (fitted == is_fitted)
+            chosen = of_family & (fitted == is_fitted)
             if chosen.any():
                 axes.plot(
                     scores[chosen],

@@ -151,7 +151,8 @@ def logits_of(model: PreTrainedModel, head: Optional[nn.Linear],
     if head is None:
         logits = _run(model, inputs).logits
         return FullLogits(logits.flatten(0, 1))
-    hidden = body_states(model, inputs).to(head.weight.device)
+    hidden = body_states(model, inputs)
+    hidden = hidden.to(head.weight.device)
     return HeadLogits(hidden.flatten(0, 1), head)
 
 

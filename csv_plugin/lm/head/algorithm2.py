@@ -96,15 +96,17 @@ class HeadObjective:
         similar heads; with None, it starts without a guess.
         """
         z = head.preactivations(self.states)
-        scores = weighted_losses(self.losses, functional.softplus(z))
+        weights = functional.softplus(z)
+        scores = weighted_losses(self.losses, weights)
         curves = []
         fitted = []
         used = self.train[:, None] & self.was_run
         for b, floor in enumerate(self.floor):
             rows = used[:, b]
             start = None if lines is None else lines[b]
+            own_scores = scores[rows, b]
             accuracies = self.accuracy[rows, b]
-            curve, line = fit_curve(scores[rows, b], accuracies, floor, start)
+            curve, line = fit_curve(own_scores, accuracies, floor, start)
             curves.append(curve)
             fitted.append(line)
         curve = Curve.stack(curves)

@@ -138,7 +138,8 @@ def _predictor(table: LossTable, source: TokenColumns, heads: TrainedHeads,
     curves = _curves(accuracies, heads, ~chosen)
     # The heads are judged on the validation models, and on all models where
     # no validation model was run on the benchmark.
-    judged_accuracies = accuracy_of(curves.exponents(scores), curves.floor)
+    exponents = curves.exponents(scores)
+    judged_accuracies = accuracy_of(exponents, curves.floor)
     known = ~np.isnan(accuracies.values)
     validated = known & chosen[:, None]
     has_validated = validated.any(axis=0)
@@ -201,13 +202,17 @@ def _problems(table: LossTable, accuracies: AccuracyTable, train: NDArray,
 def _curves(accuracies: AccuracyTable, heads: TrainedHeads,
             train: NDArray) -> Curves:
     """Return the curves of all benchmarks, flat where there is no head."""
-    # Slope, shift and floor of each curve, `(3, B)`.
-    parameters = np.zeros((3, len(accuracies.benchmarks)))
+    n_benchmarks = len(accuracies.benchmarks)
+    alpha = np.zeros(n_benchmarks)
+    beta = np.zeros(n_benchmarks)
+    floor = np.zeros(n_benchmarks)
     for b, name in enumerate(accuracies.benchmarks):
         if name in heads.benchmarks:
             place = heads.benchmarks.index(name)
             curve = heads.curve[place]
-            parameters[:, b] = curve.alpha, curve.beta, curve.floor
+            alpha[b] = curve.alpha
+            beta[b] = curve.beta
+            floor[b] = curve.floor
         else:
             known = accuracies.values[train, b]
             known = known[~np.isnan(known)]
@@ -216,8 +221,8 @@ def _curves(accuracies: AccuracyTable, heads: TrainedHeads,
                 mean = known.mean()
             # With an exponent of 0, the curve is half-way between its floor
             # and 1. The floor is chosen so that this is the mean.
-            parameters[:, b] = 0, 0, 2 * mean - 1
-    return Curves(*parameters)
+            floor[b] = 2 * mean - 1
+    return Curves(alpha, beta, floor)
 
 
 def _columns(table: LossTable, states: Tensor,

@@ -162,7 +162,10 @@ def _spell(tokens: Sequence[str], verbatim: Set[str],
     """
     table = {}
     for token in set(tokens):
-        piece = token.encode() if token in verbatim else spelling(token)
+        if token in verbatim:
+            piece: bytes | None = token.encode()
+        else:
+            piece = spelling(token)
         if piece is None:
             return None
         table[token] = piece
