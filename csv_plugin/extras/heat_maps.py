@@ -55,7 +55,8 @@ def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
     form a piece without a weight.
     """
     data = utf8_bytes(text.text)
-    edges = np.concatenate([spans.starts, spans.ends, [0, len(data)]])
+    ends_of_text = [0, len(data)]
+    edges = np.concatenate([spans.starts, spans.ends, ends_of_text])
     cuts = np.intersect1d(edges, char_bounds(text.text))
     # The weight of the token that each byte belongs to, NaN in gaps.
     by_byte = np.full(spans.n_bytes, np.nan)

@@ -43,8 +43,10 @@ def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
     # Number of tokens before each text.
     offsets = []
     n_tokens = 0
-    for index, tokens in enumerate(tokenize_all(tokenizer, texts)):
-        ids = np.append(tokens.ids, tokens.ids[-1:])
+    tokenized = tokenize_all(tokenizer, texts)
+    for index, tokens in enumerate(tokenized):
+        last = tokens.ids[-1:]
+        ids = np.append(tokens.ids, last)
         windows += cut_windows(index, ids, prefix, limit)
         offsets.append(n_tokens)
         n_tokens += len(tokens.ids)

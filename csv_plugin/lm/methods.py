@@ -36,8 +36,8 @@ def answers_by_source(table: LossTable, texts: TextSet,
 
     The sources are sorted by name. Sources without answers are left out.
     """
-    n_tokens = targets.spans.n_tokens
-    sources = np.repeat([text.source for text in texts], n_tokens)
+    by_text = [text.source for text in texts]
+    sources = np.repeat(by_text, targets.spans.n_tokens)  # (T,)
     answers = answer_mask(texts, targets.spans) & table.scored
     found = {}
     for source in np.unique(sources[answers]):

@@ -98,15 +98,18 @@ class GainLaw:
         errors_by_split = []
         for worse, better in worse_and_better(exponents):
             names = [self.runs[row] for row in worse]
-            law = GainLaw(names, names, self.now[worse], self.end[worse])
+            now = self.now[worse]
+            end = self.end[worse]
+            law = GainLaw(names, names, now, end)
             forecast = law.forecast(self.now[better])
             errors = self.end[better] - forecast
             errors_by_split.append(errors[:, 0])
         errors_of_better = np.concatenate(errors_by_split)
         usual_errors = exponents - self.left_out[:, 0]
         square = np.mean(errors_of_better**2)
-        usual_square = max(np.mean(usual_errors**2), LEAST_SQUARE)
-        return max(1.0, math.sqrt(square / usual_square))
+        usual_square = np.mean(usual_errors**2)
+        ratio = square / max(usual_square, LEAST_SQUARE)
+        return max(1.0, math.sqrt(ratio))
 
     def _covariances(self, states: NDArray) -> NDArray[np.float64]:
         """Return covariances of the gains of m states and n runs, `(m, n)`."""

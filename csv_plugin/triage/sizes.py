@@ -137,7 +137,8 @@ def _one_left_out(models: Sequence[ModelInfo],
     rows = np.arange(len(models))
     groups = rows
     if is_new:
-        groups = np.array([row.family for row in models])
+        families = [row.family for row in models]
+        groups = np.array(families)
     for group in np.unique(groups):
         is_held_out = groups == group
         yield rows[~is_held_out], rows[is_held_out]

@@ -90,9 +90,10 @@ class TriageJob:
             raise InputError('history', 'losses of earlier, finished runs',
                              first_reason(refused, 'no dump'),
                              'Give other paths by --history, or omit it.')
-        described = describe_checkpoints(earlier, self._table)
-        runs = {checkpoint.run for checkpoint in described.values()}
-        return runs, self._features_of(written)
+        checkpoints = describe_checkpoints(earlier, self._table)
+        runs = {checkpoint.run for checkpoint in checkpoints.values()}
+        features = self._features_of(written)
+        return runs, features
 
     def history_features(self) -> FeatureTable:
         """Return the features of the checkpoints of the earlier runs.
@@ -106,8 +107,9 @@ class TriageJob:
                                             _DumpVersion]) -> FeatureTable:
         """Return the features of the dumps that could be used."""
         columns = self.predictor.columns
-        no_losses = np.zeros((0, len(columns.units)))
-        # `concatenate` needs the empty table if no dump can be used.
+        n_units = len(columns.units)
+        # `concatenate` needs an empty table if no dump can be used.
+        no_losses = np.zeros((0, n_units))
         found = [FeatureTable((), columns, no_losses)]
         for version in written.values():
             if version in self._features:

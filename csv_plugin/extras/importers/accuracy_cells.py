@@ -53,7 +53,8 @@ def accuracy_table(where: str, models: Optional[Sequence[str]],
             with_cell.update(found[name])
         models = sorted(with_cell)
     places = {model: place for place, model in enumerate(models)}
-    accuracies = np.full((len(models), len(kept)), math.nan)
+    shape = len(models), len(kept)
+    accuracies = np.full(shape, math.nan)
     records: list[Measured] = []
     by_benchmark: dict[str, list[Measured]] = {}
     for column, name in enumerate(kept):

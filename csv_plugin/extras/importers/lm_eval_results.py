@@ -259,7 +259,9 @@ def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
     if not root.exists():
         raise InputError(path, 'the outputs of a model', NOT_THERE,
                          'Check the path.')
-    files = [root] if root.is_file() else sorted(root.rglob('*.json'))
+    files = [root]
+    if not root.is_file():
+        files = sorted(root.rglob('*.json'))
     if not files:
         raise InputError(
             path, 'results of lm-evaluation-harness, *.json', 'none',

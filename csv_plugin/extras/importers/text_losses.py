@@ -175,10 +175,12 @@ def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
         if n_others:
             left_out.add('part', 'not scored with all models',
                          f'{counted(n_others, "item")} of {task}')
-        losses = {}
+        losses: dict[str, list[TextLoss]] = {}
         for model, items in models.items():
-            kept = [loss for loss in items[task] if loss.text_id in common]
-            losses[model] = kept
+            losses[model] = []
+            for loss in items[task]:
+                if loss.text_id in common:
+                    losses[model].append(loss)
         _checked(losses, None)
         return losses
 

@@ -101,7 +101,9 @@ class LivePredictions(PublicNames):
         check_file_names('run', [run], 'Give the run another name.')
         if not isinstance(predictor, Predictor):
             predictor = load_predictor(predictor)
-        self.texts = texts if isinstance(texts, TextSet) else read_texts(texts)
+        if not isinstance(texts, TextSet):
+            texts = read_texts(texts)
+        self.texts = texts
         predictor.check_tokens()
         predictor.columns.check_texts(self.texts.fingerprint, 'texts')
         self.folder = Path(folder)
@@ -302,7 +304,8 @@ def _whole_model(model: nn.Module) -> PreTrainedModel:
             break
         # `torch.compile` wraps a model as `_orig_mod`; data-parallel
         # wrappers keep it as `module`.
-        inner = getattr(inner, '_orig_mod', getattr(inner, 'module', None))
+        wrapped = getattr(inner, 'module', None)
+        inner = getattr(inner, '_orig_mod', wrapped)
     if not isinstance(inner, PreTrainedModel):
         raise InputError(
             'model in training', 'a causal LM of transformers',

@@ -122,7 +122,10 @@ def render(page: Page) -> str:
     for label in overall.methods:
         means[label] = mean_cells(overall, label)
         ranks[label] = rank_cells(overall, label)
-    return environment.get_template('page.jinja').render(
+    # The list of heat maps is empty if the predictor has no tokens.
+    has_tokens = page.heat_maps != []
+    template = environment.get_template('page.jinja')
+    return template.render(
         page=page,
         predictions=predictions,
         has_observed=predictions.has_observed(),
@@ -135,7 +138,7 @@ def render(page: Page) -> str:
         mean_bars=_mean_bars(overall),
         order=overall.order(),
         blocks=_blocks(predictions.benchmarks),
-        has_tokens=isinstance(page.heat_maps, Missing) or page.heat_maps != [],
+        has_tokens=has_tokens,
         comparisons=comparisons,
         is_judged=any(errors['n_cells'] for errors in comparisons),
         style=style,
@@ -276,7 +279,8 @@ def _hash(source: str) -> str:
 
 def _data_uri(svg: str) -> str:
     # As an image, an SVG can neither run scripts nor style the page.
-    content = base64.b64encode(svg.encode('utf-8')).decode('ascii')
+    encoded = base64.b64encode(svg.encode('utf-8'))
+    content = encoded.decode('ascii')
     return f'data:image/svg+xml;base64,{content}'
 
 

@@ -91,8 +91,9 @@ def _log_probs(engine: RowEngine, rows: Rows) -> list[NDArray[np.float64]]:
     They are in nats, between `LOWEST` and 0.
     """
     answers = engine.row_scores(rows)
-    if len(answers) != len(rows):
-        raise _refused(engine, f'{len(rows)} answers', str(len(answers)))
+    n_answers = len(answers)
+    if n_answers != len(rows):
+        raise _refused(engine, f'{len(rows)} answers', str(n_answers))
     checked = []
     for row, answer in zip(rows, answers):
         log_probs = answer.log_probs
@@ -146,7 +147,8 @@ def _try_engine(engine: RowEngine, rows: Rows) -> None:
     ids = np.unique(np.concatenate(rows))
     step = math.ceil(len(ids) / most_ids)
     ids = ids[::step]
-    continued = [np.append(longest[:1], i) for i in ids]
+    first_id = longest[:1]
+    continued = [np.append(first_id, i) for i in ids]
     log_probs = np.concatenate(_log_probs(engine, continued))
     total = np.exp(log_probs).sum()
     if total > 1 + agreement:

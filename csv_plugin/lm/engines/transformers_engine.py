@@ -88,8 +88,9 @@ def _check_ids(model: PreTrainedModel, windows: Sequence[Window]) -> None:
     if not isinstance(embeddings, nn.Embedding):
         return
     largest = max(int(window.row.max()) for window in windows)
-    if largest >= embeddings.num_embeddings:
-        raise InputError(
-            f'tokenizer for {str(model.name_or_path)!r}',
-            f'ids below {embeddings.num_embeddings}, which the model has',
-            f'the id {largest}', 'Use the tokenizer of this model.')
+    n_ids = embeddings.num_embeddings
+    if largest >= n_ids:
+        raise InputError(f'tokenizer for {str(model.name_or_path)!r}',
+                         f'ids below {n_ids}, which the model has',
+                         f'the id {largest}',
+                         'Use the tokenizer of this model.')

@@ -28,7 +28,8 @@ class Window:
     @property
     def row(self) -> NDArray[np.int64]:
         """The ids of the inputs and of the last target, `(n + 1,)`."""
-        return np.append(self.inputs, self.targets[-1:])
+        last_target = self.targets[-1:]
+        return np.append(self.inputs, last_target)
 
 
 def window_stride(context: int) -> int:

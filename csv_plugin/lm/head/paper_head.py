@@ -162,8 +162,13 @@ def _predictor(table: LossTable, source: TokenColumns, heads: TrainedHeads,
         csv_plugin=__version__, numpy=np.__version__, scipy=scipy.__version__)
     fits = benchmark_fits(fit, model, notes)
     mean_losses = np.sort(features.mean_loss)
-    loss_range = mean_losses[[0, -1]]
-    return Predictor(features.columns, fit, model, fits, versions, loss_range)
+    return Predictor(
+        columns=features.columns,
+        fit=fit,
+        model=model,
+        benchmarks=fits,
+        versions=versions,
+        mean_losses=mean_losses[[0, -1]])
 
 
 def _splits(models: Sequence[str], train: Sequence[str],

@@ -70,7 +70,8 @@ def target_tokens(tokenizer: PreTrainedTokenizerBase,
                   texts: TextSet) -> TargetTokens:
     """Return the tokens of a scoring LM on a validation set."""
     tokenized = tokenize_all(tokenizer, texts.texts)
-    return TargetTokens.of(texts, [tokens.spans for tokens in tokenized])
+    spans = [tokens.spans for tokens in tokenized]
+    return TargetTokens.of(texts, spans)
 
 
 def check_unknown_share(tokenized: Sequence[TokenizedText],
@@ -150,7 +151,8 @@ def _aligned(tokenizer: PreTrainedTokenizerBase, text: Text,
 def _token_strings(tokenizer: PreTrainedTokenizerBase,
                    all_ids: Sequence[NDArray[np.int64]]) -> list[list[str]]:
     """Return the tokens of each text as the vocabulary writes them."""
-    used = np.unique(np.concatenate(all_ids)).tolist()
+    used_ids = np.unique(np.concatenate(all_ids))
+    used = used_ids.tolist()
     names = tokenizer.convert_ids_to_tokens(used)
     entries = dict(zip(used, names))
     # Some tokenizers in python decode the bytes of entries, which loses bytes
@@ -164,7 +166,8 @@ def _token_strings(tokenizer: PreTrainedTokenizerBase,
                 entries[i] = entry
     strings = []
     for ids in all_ids:
-        strings.append([string_of(entries[i]) for i in ids.tolist()])
+        of_text = [string_of(entries[i]) for i in ids.tolist()]
+        strings.append(of_text)
     return strings
 
 
@@ -220,8 +223,8 @@ def _check_against_file(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
     allowed. `file` is from `_file_of`; `all_ids` are the ids of each text
     without special tokens.
     """
-    encodings = file.encode_batch([text.text for text in texts],
-                                  add_special_tokens=False)
+    contents = [text.text for text in texts]
+    encodings = file.encode_batch(contents, add_special_tokens=False)
     for text, ids, right in zip(texts, all_ids, encodings):
         if ids == right.ids or _may_differ(tokenizer, file, text.text):
             continue
@@ -244,7 +247,8 @@ def _may_differ(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
     for pair in own | written:
         _, token = pair
         is_same = pair in own and pair in written
-        if token.content in text and (token.special or not is_same):
+        may_matter = token.special or not is_same
+        if may_matter and token.content in text:
             return True
     # The ids agree if only one of the two puts a space before the text.
     variants = [text, f' {text}']
