@@ -109,6 +109,7 @@ class CompletionsEngine(RowEngine):
             return list(pool.map(self._row_scores, rows))
 
     def _row_scores(self, row: NDArray[np.int64]) -> RowScores:
+        """Ask the server for the log-probabilities of a row of ids."""
         # Servers refuse to generate fewer than one token.
         answer = self._ask(
             'POST', _PATH, {
@@ -126,11 +127,14 @@ class CompletionsEngine(RowEngine):
                              self._shown(answer),
                              'Use another engine (docs/engines.md).') from None
         ids = [row[0]]
-        ids += [index for index, _ in pairs]
-        log_probs = [log_prob for _, log_prob in pairs]
+        log_probs = []
+        for index, log_prob in pairs:
+            ids.append(index)
+            log_probs.append(log_prob)
         return RowScores(np.array(ids), np.array(log_probs))
 
     def _card(self) -> dict[str, Any]:
+        """Return what the server states about the model."""
         where = self._url + '/v1/models'
         answer = self._ask('GET', '/v1/models')
         try:
@@ -139,8 +143,8 @@ class CompletionsEngine(RowEngine):
             raise InputError(where, 'a list of models', self._shown(answer),
                              'Check the address of the server.') from None
         if self._model not in cards:
-            raise InputError(where, repr(self._model),
-                             self._shown(', '.join(map(str, cards))),
+            names = ', '.join(map(str, cards))
+            raise InputError(where, repr(self._model), self._shown(names),
                              'Give the name that the server uses.')
         return cards[self._model]
 
@@ -151,10 +155,13 @@ class CompletionsEngine(RowEngine):
         store it.
         """
         try:
-            version = str(self._ask('GET', '/version')['version'])
+            answer = self._ask('GET', '/version')
+            version = str(answer['version'])
         except (KeyError, TypeError, InputError):
             return 'unknown'
-        return 'unknown' if self._key and self._key in version else version
+        if self._key and self._key in version:
+            return 'unknown'
+        return version
 
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
         """Send a request and return the JSON of the answer.
@@ -163,13 +170,16 @@ class CompletionsEngine(RowEngine):
         """
         where = self._url + path
         for tries in range(RETRIES + 1):
-            sleep(2**(tries - 2) if tries > 1 else 0)
+            seconds = 2**(tries - 2) if tries > 1 else 0
+            sleep(seconds)
             try:
                 status, content = self._send_once(method, path, body)
             except OSError as error:  # requests raises subclasses of it
                 if tries < RETRIES:
                     continue
-                found = type(error).__name__ if self._key else str(error)[:200]
+                found = str(error)[:200]
+                if self._key:
+                    found = type(error).__name__
                 raise InputError(
                     where, 'an answer', f'the error {found!r}',
                     'Start the server and check its address.') from None
@@ -178,9 +188,9 @@ class CompletionsEngine(RowEngine):
             if status not in busy:
                 break
         if status != 200:
+            text = content.decode(errors='replace')
             raise InputError(
-                where, 'an answer', f'status {status}: '
-                f'{self._shown(content.decode(errors="replace"))}',
+                where, 'an answer', f'status {status}: {self._shown(text)}',
                 f'Correct the request, or give the key in {KEY}.')
         remedy = 'Check the address of the server.'
         try:
@@ -226,7 +236,9 @@ class CompletionsEngine(RowEngine):
 
         If a key is set, the answer is not shown, as it could contain the key.
         """
-        return repr(answer)[:200] if self._key is None else _HIDDEN
+        if self._key is not None:
+            return _HIDDEN
+        return repr(answer)[:200]
 
 
 def _pairs(answer: Any) -> list[tuple[int, float]]:
@@ -290,12 +302,14 @@ def _check_address(url: str, key: Optional[str]) -> None:
     except ValueError:
         parts = Url()
     secret = parts.auth or parts.query or parts.fragment
-    if parts.scheme not in ('http', 'https') or not parts.host or secret:
+    is_web = parts.scheme in ('http', 'https')
+    if not is_web or not parts.host or secret:
         raise InputError(where,
                          'http://... or https://..., without a name or a key',
                          repr(f'{parts.host}{parts.path or ""}'),
                          f'Give a key in {KEY}.')
-    if key is not None and parts.scheme == 'http' and not _is_here(parts.host):
+    is_exposed = parts.scheme == 'http' and not _is_here(parts.host)
+    if key is not None and is_exposed:
         raise InputError(
             where, 'https://..., as a key is set', repr(url),
             'Everybody on the way could read the key: use https or a tunnel '
@@ -303,10 +317,13 @@ def _check_address(url: str, key: Optional[str]) -> None:
 
 
 def _is_here(host: str) -> bool:
+    if host == 'localhost':
+        return True
     try:
-        return host == 'localhost' or ip_address(host.strip('[]')).is_loopback
+        address = ip_address(host.strip('[]'))
     except ValueError:
         return False
+    return address.is_loopback
 
 
 def _key() -> Optional[str]:

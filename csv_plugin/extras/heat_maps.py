@@ -1,7 +1,6 @@
 """Heat maps: texts whose tokens are coloured by their salience weight."""
 import html
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,11 +36,13 @@ class HeatMap:
     def _repr_html_(self) -> str:
         weights = [piece.weight for piece in self.pieces]
         full = full_weight(np.array(weights))
-        words = ''.join(_coloured(piece, full) for piece in self.pieces)
+        coloured = [_coloured(piece, full) for piece in self.pieces]
+        words = ''.join(coloured)
+        title = html.escape(visible(self.text.text_id))
         # In elements of these classes, Jupyter leaves dollar signs as they
         # are and typesets no formulas.
         return ('<div class="tex2jax_ignore mathjax_ignore">'
-                f'<p>{html.escape(visible(self.text.text_id))}</p>'
+                f'<p>{title}</p>'
                 f'<p style="white-space: pre-wrap">{words}</p></div>')
 
 
@@ -54,7 +55,8 @@ def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
     form a piece without a weight.
     """
     data = utf8_bytes(text.text)
-    edges = np.concatenate([spans.starts, spans.ends, [0, len(data)]])
+    ends_of_text = [0, len(data)]
+    edges = np.concatenate([spans.starts, spans.ends, ends_of_text])
     cuts = np.intersect1d(edges, char_bounds(text.text))
     # The weight of the token that each byte belongs to, NaN in gaps.
     by_byte = np.full(spans.n_bytes, np.nan)
@@ -62,8 +64,12 @@ def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
         by_byte[start:end] = weight
     pieces = []
     for start, end in zip(cuts[:-1], cuts[1:]):
-        weight = _counted(by_byte[start:end], np.mean, math.nan)
-        pieces.append(Piece(data[start:end].decode('utf-8'), weight))
+        words = data[start:end].decode('utf-8')
+        counted = _counted(by_byte[start:end])
+        weight = math.nan
+        if len(counted):
+            weight = float(np.mean(counted))
+        pieces.append(Piece(words, weight))
     return pieces
 
 
@@ -85,14 +91,20 @@ def strongest_maps(predictor: Predictor,
             'texts', 'the validation set of the predictor, '
             f'{predictor.columns.fingerprint}', texts.fingerprint,
             'Give the file of texts that the predictor was trained on.')
-    first_tokens = np.cumsum(targets.spans.n_tokens)[:-1]
-    by_text = np.split(weights, first_tokens)
-    rows = list(zip(texts, targets.spans, by_text))
+    end_tokens = np.cumsum(targets.spans.n_tokens)
+    by_text = np.split(weights, end_tokens[:-1])
+    deviations = np.zeros(len(by_text))
+    for row, of_text in enumerate(by_text):
+        counted = _counted(of_text)
+        if len(counted):
+            deviations[row] = np.std(counted)
     # The sort is stable: texts whose weights vary equally keep their order.
-    rows.sort(key=lambda row: -_counted(row[2], np.std, 0.0))
+    most_varied = np.argsort(-deviations, kind='stable')
     maps = []
-    for text, spans, of_text in rows[:limit]:
-        maps.append(HeatMap(text, heat_map(text, spans, of_text)))
+    for row in most_varied[:limit].tolist():
+        text = texts.texts[row]
+        pieces = heat_map(text, targets.spans[row], by_text[row])
+        maps.append(HeatMap(text, pieces))
     return maps
 
 
@@ -104,7 +116,9 @@ def full_weight(weights: NDArray) -> float:
     """
     sizes = np.abs(weights[np.isfinite(weights)])
     sizes = sizes[sizes > 0]
-    return float(np.quantile(sizes, 0.99)) if sizes.size else 1.0
+    if not sizes.size:
+        return 1.0
+    return float(np.quantile(sizes, 0.99))
 
 
 def _coloured(piece: Piece, full: float) -> str:
@@ -113,16 +127,12 @@ def _coloured(piece: Piece, full: float) -> str:
     if math.isnan(piece.weight):
         return words
     colour = '0, 114, 178' if piece.weight > 0 else '213, 94, 0'
-    opacity = 0.7 * min(abs(piece.weight) / full, 1)
+    share = min(abs(piece.weight) / full, 1)
+    opacity = 0.7 * share
     return (f'<span title="{piece.weight:+.3g}" style="background-color: '
             f'rgba({colour}, {opacity:.2f})">{words}</span>')
 
 
-def _counted(weights: NDArray, measure: Callable[[NDArray], float],
-             otherwise: float) -> float:
-    """Return `measure` of the weights that are not NaN.
-
-    If all are NaN, return `otherwise`.
-    """
-    counted = weights[~np.isnan(weights)]
-    return float(measure(counted)) if counted.size else otherwise
+def _counted(weights: NDArray) -> NDArray[np.float64]:
+    """Return the weights of counted tokens, those that are not NaN."""
+    return weights[~np.isnan(weights)]

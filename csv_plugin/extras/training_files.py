@@ -45,8 +45,11 @@ def write_training(out: Path,
     n_fitted = len(collection.info) - len(shown)
     title = f'{counted(len(shown), "model")} predicted from {n_fitted}'
     pictures = out / PICTURES
-    earlier = (*pictures.glob('*.png'), *pictures.glob('*.svg'),
-               *out.glob(STEPS))
+    earlier = [
+        *pictures.glob('*.png'),
+        *pictures.glob('*.svg'),
+        *out.glob(STEPS),
+    ]
     with file_set(out, *earlier):
         write_predictions(out, study, collection.info)
         write_markdown(out / 'leaderboard.md', leaderboard(study, shown))
@@ -75,10 +78,10 @@ def _write_steps(path: Path, steps: TrainingSteps) -> None:
         errors.append(steps.mse(split))
     # The axes are splits, steps and benchmarks.
     by_step = np.array(errors)
+    # After a benchmark has stopped, its curve is NaN.
+    is_running = ~np.isnan(steps.curve.alpha)
     rows = []
     for b, benchmark in enumerate(steps.benchmarks):
-        for step in range(len(steps.scores)):
-            # After a benchmark has stopped, its curve is NaN.
-            if not np.isnan(steps.curve.alpha[step, b]):
-                rows.append((benchmark, step, *by_step[:, step, b]))
+        for step in np.flatnonzero(is_running[:, b]).tolist():
+            rows.append((benchmark, step, *by_step[:, step, b]))
     write_csv(path, header, rows)

@@ -37,9 +37,9 @@ def write_container(path: FilePath, kind: str, header: Mapping[str, Any],
     with atomic_path(path) as temporary:
         # A file by safetensors' `save_file` could be read by its owner only.
         data = save(contiguous, metadata={kind: text})
-        temporary.write_bytes(
-            data.replace(PLACEHOLDER.encode(),
-                         _digest(data).encode(), 1))
+        digest = _digest(data).encode()
+        data = data.replace(PLACEHOLDER.encode(), digest, 1)
+        temporary.write_bytes(data)
 
 
 def read_container(path: FilePath, kind: str,
@@ -49,7 +49,8 @@ def read_container(path: FilePath, kind: str,
     try:
         arrays = load(data)
         length = int.from_bytes(data[:8], 'little')
-        metadata = json.loads(data[8:8 + length]).get('__metadata__') or {}
+        description = json.loads(data[8:8 + length])
+        metadata = description.get('__metadata__') or {}
     # KeyError: an array has a type that numpy does not have.
     except (SafetensorError, KeyError, ValueError) as error:
         raise InputError(path, 'a readable safetensors file', f'{error}',

@@ -48,8 +48,9 @@ def write_dump(path: FilePath, dump: TokenLossDump) -> None:
             bits.
     """
     texts = TextLosses.of(dump.texts)
-    hashes = bytes.fromhex(''.join(texts.hashes))
-    arrays = {'sha256': np.frombuffer(hashes, np.uint8).reshape(-1, 32)}
+    digits = ''.join(texts.hashes)
+    hashes = np.frombuffer(bytes.fromhex(digits), np.uint8)
+    arrays = {'sha256': hashes.reshape(-1, 32)}
     columns = {
         'n_chars': texts.n_chars,
         'n_bytes': texts.spans.n_bytes,
@@ -77,14 +78,15 @@ def read_dump(path: FilePath) -> TokenLossDump:
     info = _info(path, header)
     check_fields(path, 'the header', header, {'texts': 'a list of texts'},
                  _REMEDY)
-    names = header['texts']
+    names = tuple(header['texts'])
+    n_texts = len(names)
     hashes = _bytes_of(path, arrays, 'sha256')
-    if hashes.shape != (len(names), 32):
-        raise InputError(f"{path}, 'sha256'", f'{len(names)} hashes',
+    if hashes.shape != (n_texts, 32):
+        raise InputError(f"{path}, 'sha256'", f'{n_texts} hashes',
                          f'the shape {hashes.shape}', _REMEDY)
-    n_chars = _unpacked(path, arrays, 'n_chars', len(names))
-    n_bytes = _unpacked(path, arrays, 'n_bytes', len(names))
-    n_tokens = _unpacked(path, arrays, 'n_tokens', len(names))
+    n_chars = _unpacked(path, arrays, 'n_chars', n_texts)
+    n_bytes = _unpacked(path, arrays, 'n_bytes', n_texts)
+    n_tokens = _unpacked(path, arrays, 'n_tokens', n_texts)
     if n_tokens.min(initial=0) < 0:
         raise InputError(f"{path}, 'n_tokens'", 'numbers of 0 or more',
                          f'{n_tokens.min()}', _REMEDY)
@@ -97,9 +99,10 @@ def read_dump(path: FilePath) -> TokenLossDump:
         digits = tuple(row.tobytes().hex() for row in hashes)
         # Dumps of different models often have equal texts, and in a series
         # also equal tokens, which are then held in memory only once.
-        texts = TextLosses(
-            _shared(tuple(names)), _shared(digits), n_chars, _shared(spans),
-            losses)
+        names = _shared(names)
+        digits = _shared(digits)
+        spans = _shared(spans)
+        texts = TextLosses(names, digits, n_chars, spans, losses)
         return TokenLossDump(info, texts)
 
 
@@ -125,7 +128,8 @@ def read_dumps(paths: Mapping[str, FilePath] | Iterable[FilePath],
     files = paths_by_model(paths)
     dumps = {}
     for model in progress(list(files)):
-        dumps[model] = merge_dumps([read_dump(files[model])], texts)
+        dump = read_dump(files[model])
+        dumps[model] = merge_dumps([dump], texts)
     return ModelLosses(texts, dumps)
 
 
@@ -153,7 +157,8 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
                              f'different losses on {text_id!r}',
                              'Remove the shards of an earlier run.')
     if expected is None:
-        texts = texts.select([place[text_id] for text_id in sorted(place)])
+        sorted_rows = [place[text_id] for text_id in sorted(place)]
+        texts = texts.select(sorted_rows)
     else:
         if info.fingerprint != expected.fingerprint:
             raise InputError(
@@ -174,10 +179,11 @@ def _shared_info(first: DumpInfo, info: DumpInfo) -> DumpInfo:
         first = replace(first, folder='')
         info = replace(info, folder='')
     for name, value in vars(first).items():
-        if getattr(info, name) != value:
+        other = getattr(info, name)
+        if other != value:
             raise InputError(f'shards of the dump of {first.model!r}',
                              f'the same {name} in all shards',
-                             f'{value!r} and {getattr(info, name)!r}',
+                             f'{value!r} and {other!r}',
                              'Merge only shards that one run wrote.')
     return first
 
@@ -202,7 +208,8 @@ def _info(where: FilePath, header: Mapping[str, Any]) -> DumpInfo:
     for field in fields(DumpInfo):
         types[field.name] = _TYPES.get(field.name, 'a text')
     check_fields(where, 'the header', header, types, _REMEDY)
-    return DumpInfo(**{name: header[name] for name in types})
+    values = {name: header[name] for name in types}
+    return DumpInfo(**values)
 
 
 def _packed(name: str, values: NDArray) -> NDArray[np.uint8]:
@@ -210,10 +217,10 @@ def _packed(name: str, values: NDArray) -> NDArray[np.uint8]:
     limit = float(np.iinfo('i4').max)
     if name == _LOSSES:
         limit = float(np.finfo('f4').max)
-    beyond = np.flatnonzero(np.abs(values) > limit)
+    beyond = values[np.abs(values) > limit]
     if len(beyond):
         raise InputError(f'{name} of a dump', f'at most {limit:g}',
-                         f'{values[beyond[0]]}',
+                         f'{beyond[0]}',
                          'Shorten the text, or score it in higher precision.')
     if name in _SPANS:
         # Differences are small, so they compress better.
@@ -221,9 +228,11 @@ def _packed(name: str, values: NDArray) -> NDArray[np.uint8]:
     if name == _LOSSES:
         # NaN has many bit patterns; one of them is written for all.
         values = np.where(np.isnan(values), np.nan, values)
+    numbers = values.astype(_dtype(name))
+    by_number = numbers.view(np.uint8).reshape(-1, 4)
     # All first bytes of the numbers, then all second bytes, and so on.
-    by_number = values.astype(_dtype(name)).view(np.uint8).reshape(-1, 4)
-    compressed = zlib.compress(by_number.T.tobytes())
+    by_place = by_number.T.tobytes()
+    compressed = zlib.compress(by_place)
     return np.frombuffer(compressed, np.uint8)
 
 
@@ -243,12 +252,14 @@ def _unpacked(where: FilePath, arrays: Mapping[str, NDArray], name: str,
     if len(data) != size or not inflater.eof:
         raise InputError(f'{where}, {name!r}', f'{count} numbers',
                          'another count', _REMEDY)
-    by_byte = np.frombuffer(data, np.uint8).reshape(4, count)
-    by_number = np.ascontiguousarray(by_byte.T)
+    by_place = np.frombuffer(data, np.uint8).reshape(4, count)
+    by_number = np.ascontiguousarray(by_place.T)
     values = by_number.view(_dtype(name))[:, 0]
     if name in _SPANS:
         return np.cumsum(values, dtype=np.int64)
-    return values if name == _LOSSES else values.astype(np.int64)
+    if name == _LOSSES:
+        return values
+    return values.astype(np.int64)
 
 
 def _dtype(name: str) -> str:
@@ -259,7 +270,7 @@ def _bytes_of(where: FilePath, arrays: Mapping[str, NDArray],
               name: str) -> NDArray:
     """Return an array of bytes of a file, or raise `InputError` without it."""
     array = arrays.get(name)
+    found = 'none' if array is None else f'{array.dtype}'
     if array is None or array.dtype != np.uint8:
-        found = 'none' if array is None else f'{array.dtype}'
         raise InputError(where, f'an array {name!r} of bytes', found, _REMEDY)
     return array

@@ -2,7 +2,7 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 from csv_plugin.core.conventions import InputError
@@ -36,11 +36,13 @@ def parse_json(text: str | bytes,
     try:
         if isinstance(text, bytes):
             text = text.decode('utf-8-sig')
-        value = json.loads(text, parse_constant=_refuse if finite else None)
+        on_constant = _refuse if finite else None
+        value = json.loads(text, parse_constant=on_constant)
         if '\\u' in text:
             # An escape such as \ud800 gives a lone surrogate, which is half
             # of a character and cannot be encoded.
-            json.dumps(value, ensure_ascii=False).encode('utf-8')
+            unescaped = json.dumps(value, ensure_ascii=False)
+            unescaped.encode('utf-8')
     except (ValueError, RecursionError) as error:
         raise InputError(where, 'JSON in UTF-8', str(error), remedy) from None
     return value
@@ -72,10 +74,15 @@ def check_fields(where: FilePath, part: str, values: Any,
         raise InputError(where, f'{part} with named fields',
                          repr(values)[:80], remedy)
     for name, expected in fields.items():
-        if name not in values or not _CHECKS[expected](values[name]):
-            found = repr(values[name])[:80] if name in values else 'none'
-            raise InputError(where, f'{expected} as {name!r} in {part}', found,
-                             remedy)
+        is_expected = _CHECKS[expected]
+        found = 'none'
+        if name in values:
+            value = values[name]
+            if is_expected(value):
+                continue
+            found = repr(value)[:80]
+        raise InputError(where, f'{expected} as {name!r} in {part}', found,
+                         remedy)
 
 
 def is_number(value: Any) -> TypeGuard[float]:
@@ -87,27 +94,59 @@ def _is_moderate(value: Any) -> bool:
     return is_number(value) and abs(value) <= LARGEST
 
 
-def _are_texts(values: Iterable[Any]) -> bool:
-    return all(isinstance(value, str) for value in values)
+def _is_moderate_or_null(value: Any) -> bool:
+    return value is None or _is_moderate(value)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**53
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _are_texts(value: Any) -> bool:
+    return _is_list(value) and all(map(_is_text, value))
 
 
 def _is_pair(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and _are_texts(value)
+    return _are_texts(value) and len(value) == 2
+
+
+def _are_pairs(value: Any) -> bool:
+    return _is_list(value) and all(map(_is_pair, value))
+
+
+def _are_texts_by_name(value: Any) -> bool:
+    return _is_object(value) and all(map(_is_text, value.values()))
 
 
 #: Functions that tell whether a JSON value has a type, by the type's name.
 _CHECKS: dict[str, Callable[[Any], bool]] = {
-    'a text': lambda v: isinstance(v, str),
-    'true or false': lambda v: isinstance(v, bool),
+    'a text': _is_text,
+    'true or false': _is_bool,
     'a number': _is_moderate,
-    'a number or null': lambda v: v is None or _is_moderate(v),
-    'a count': lambda v: type(v) is int and 0 <= v < 2**53,
-    'a list': lambda v: isinstance(v, list),
-    'a list of texts': lambda v: isinstance(v, list) and _are_texts(v),
-    'pairs of texts': lambda v: isinstance(v, list) and all(map(_is_pair, v)),
-    'values by name': lambda v: isinstance(v, dict),
-    'texts by name': lambda v: isinstance(v, dict) and _are_texts(v.values()),
-}  # yapf: disable
+    'a number or null': _is_moderate_or_null,
+    'a count': _is_count,
+    'a list': _is_list,
+    'a list of texts': _are_texts,
+    'pairs of texts': _are_pairs,
+    'values by name': _is_object,
+    'texts by name': _are_texts_by_name,
+}
 
 
 class JsonPart(NamedTuple):
@@ -145,8 +184,9 @@ class JsonPart(NamedTuple):
 
     def part(self, name: str) -> 'JsonPart':
         """Return the object in a field."""
-        return JsonPart(f'{self.where}, {name}', self.get(name, dict),
-                        self.remedy)
+        where = f'{self.where}, {name}'
+        fields = self.get(name, dict)
+        return JsonPart(where, fields, self.remedy)
 
     def parts(self, name: str) -> list['JsonPart']:
         """Return the objects of the list in a field."""
@@ -158,8 +198,10 @@ class JsonPart(NamedTuple):
 
     def error(self, name: str, expected: str) -> InputError:
         """Return the error to raise for a field that cannot be used."""
-        found = repr(self.fields[name]) if name in self.fields else 'none'
-        return InputError(self.where, f'{expected} as {name!r}', found[:200],
+        found = 'none'
+        if name in self.fields:
+            found = repr(self.fields[name])[:200]
+        return InputError(self.where, f'{expected} as {name!r}', found,
                           self.remedy)
 
 
@@ -169,7 +211,9 @@ def inside(value: Any, *names: str) -> Any:
     The result is None if one of the names is missing.
     """
     for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
+        if not isinstance(value, dict):
+            return None
+        value = value.get(name)
     return value
 
 

@@ -47,13 +47,15 @@ def _is_count(name: str) -> bool:
     [True, True, False]
     """
     words = _words(name)
-    if words[:1] in (['lr'], ['timer']) or words[:2] == ['learning', 'rate']:
+    is_setting = words[:1] in (['lr'], ['timer'])
+    if is_setting or words[:2] == ['learning', 'rate']:
         return True
     # Such as 'batch size', which is 'batchsize' in `_COUNTS`.
     pairs = [first + second for first, second in zip(words, words[1:])]
-    if _COUNTS.isdisjoint(words) and _COUNTS.isdisjoint(pairs):
+    if _COUNTS.isdisjoint([*words, *pairs]):
         return False
-    return _COUNTS.union(_BESIDE).issuperset(words)
+    known_words = _COUNTS | _BESIDE
+    return known_words.issuperset(words)
 
 
 def _counts(columns: Sequence[str]) -> dict[str, str]:
@@ -85,11 +87,14 @@ def no_losses(columns: Sequence[str],
     if len(values) < least:
         return found
     usable = np.isfinite(values).all(axis=0)
-    for find in (_whole, _constant, _far):
-        is_new = np.array([name not in found for name in columns], bool)
-        rest = np.flatnonzero(is_new & usable)
-        for k in rest[find(values[:, rest])]:
-            found[columns[k]] = _REASONS[find]
+    for find, reason in _REASONS.items():
+        rest = []
+        for k, name in enumerate(columns):
+            if usable[k] and name not in found:
+                rest.append(k)
+        for place in find(values[:, rest]):
+            name = columns[rest[place]]
+            found[name] = reason
     return found
 
 
@@ -111,8 +116,9 @@ def _whole(values: NDArray[np.float64]) -> list[int]:
 
 def _constant(values: NDArray[np.float64]) -> list[int]:
     """Return indices of columns with the same number above 0 in all rows."""
-    is_same = (values == values[:1]).all(axis=0)
-    found = is_same & (values[0] > 0)
+    first = values[0]
+    is_same = (values == first).all(axis=0)
+    found = is_same & (first > 0)
     return np.flatnonzero(found).tolist()
 
 
@@ -121,14 +127,18 @@ def _far(values: NDArray[np.float64]) -> list[int]:
     """
     # Losses in the same unit, of any columns, differ by less than this factor.
     far_factor = 300
-    order = np.argsort(np.median(values, axis=0))
+    medians = np.median(values, axis=0)
+    order = np.argsort(medians)
     rising = values[:, order]
     # For each column, the largest value in it and the columns before it, and
     # the least value in it and the columns after it.
     largest = np.maximum.accumulate(rising.max(axis=0))
-    from_last = np.minimum.accumulate(rising.min(axis=0)[::-1])
-    least = from_last[::-1]
-    is_gap = (largest[:-1] > 0) & (least[1:] >= far_factor * largest[:-1])
+    last_first = rising.min(axis=0)[::-1]
+    least = np.minimum.accumulate(last_first)[::-1]
+    largest_below = largest[:-1]
+    least_above = least[1:]
+    is_far = least_above >= far_factor * largest_below
+    is_gap = (largest_below > 0) & is_far
     far: set[int] = set()
     for last_low in np.flatnonzero(is_gap).tolist():
         first_high = last_low + 1

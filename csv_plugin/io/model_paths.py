@@ -49,7 +49,9 @@ def named_path(text: str) -> tuple[str, str]:
     (('m', '/tmp/lr=0.1/final'), ('', '/tmp/lr=0.1/final'))
     """
     name, sign, path = text.partition('=')
-    return (name, path) if sign and '/' not in name else ('', text)
+    if sign and '/' not in name:
+        return name, path
+    return '', text
 
 
 def _model_name(path: Path) -> str:
@@ -122,12 +124,14 @@ def weights_mark(path: FilePath) -> str:
     else:
         for pattern in _WEIGHTS:
             files += root.glob(pattern)
+    if not files:
+        return ''
     stamps = []
     for file in sorted(files):
         stat = file.stat()
         stamps.append((file.name, stat.st_size, stat.st_mtime_ns))
-    mark = hashlib.sha256(repr(stamps).encode()).hexdigest()[:16]
-    return mark if stamps else ''
+    digest = hashlib.sha256(repr(stamps).encode())
+    return digest.hexdigest()[:16]
 
 
 def check_tokenizers(models: Iterable[FilePath]) -> None:

@@ -114,7 +114,8 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
     check_names_in(losses_path, 'models', features.models, models_path, info)
     check_names_in(scores_path, 'models', accuracies.models, losses_path,
                    features.models)
-    check_weights((*read_measured(losses_path), *read_measured(scores_path)))
+    measured = [*read_measured(losses_path), *read_measured(scores_path)]
+    check_weights(measured)
     accuracies = accuracies.reindexed(features.models, accuracies.benchmarks)
     return ModelTables(features, accuracies, info)
 
@@ -136,9 +137,10 @@ def read_loss_features(path: FilePath,
             scoring (see `failed_scoring`), or a column of `units` is missing.
     """
     file = os.fspath(path)
-    table = _read(file, True)
+    table = _read(file, losses=True)
     if units is None:
-        table = _left_out(file, table, no_losses(*table[1:]), 'losses')
+        reasons = no_losses(table.columns, table.values)
+        table = _left_out(file, table, reasons, 'losses')
     else:
         table = _chosen(file, table, units)
     models, columns, values = table
@@ -180,7 +182,8 @@ def _left_out(file: str, table: ModelColumns, reasons: Mapping[str, str],
         return table
     named: dict[str, list[str]] = {}
     for name, reason in reasons.items():
-        named.setdefault(reason, []).append(repr(name))
+        of_reason = named.setdefault(reason, [])
+        of_reason.append(repr(name))
     parts = []
     for reason, names in named.items():
         parts.append(f'{", ".join(names)} ({reason})')
@@ -207,12 +210,12 @@ def read_accuracy_columns(path: FilePath) -> ModelColumns:
     An accuracy is NaN where the cell is empty: the benchmark was not run.
     """
     file = os.fspath(path)
-    table = _read(file, False)
-    _refuse(file, table, (table.values < 0) | (table.values > 1),
-            'an accuracy in 0..1',
+    table = _read(file, losses=False)
+    is_outside = (table.values < 0) | (table.values > 1)
+    _refuse(file, table, is_outside, 'an accuracy in 0..1',
             f'If they are in percent, divide them by 100. {_NOT_RUN}')
-    check_measured(
-        measured_accuracies(file, table.models, table.columns), ALIKE)
+    measured = measured_accuracies(file, table.models, table.columns)
+    check_measured(measured, ALIKE)
     return table
 
 
@@ -280,17 +283,20 @@ def accuracy_table(models: Sequence[str], info: Mapping[str, BenchmarkInfo],
 def write_accuracies(folder: FilePath, table: AccuracyTable) -> None:
     """Write `scores.csv` and `benchmarks.csv`, which `read_accuracies` reads.
     """
+    root = Path(folder)
     rows = []
     for model, values in zip(table.models, table.values.tolist()):
         rows.append((model, *values))
-    write_csv(Path(folder) / SCORES, ('model', *table.benchmarks), rows)
-    header = ['benchmark', 'chance', 'n_items']
-    columns = [table.benchmarks, table.chance.tolist(), table.n_items.tolist()]
+    write_csv(root / SCORES, ('model', *table.benchmarks), rows)
+    columns = {
+        'benchmark': table.benchmarks,
+        'chance': table.chance.tolist(),
+        'n_items': table.n_items.tolist(),
+    }
     main = [int(name in table.main) for name in table.benchmarks]
     if not all(main):
-        header.append('main')
-        columns.append(main)
-    write_csv(Path(folder) / BENCHMARKS, header, zip(*columns))
+        columns['main'] = main
+    write_csv(root / BENCHMARKS, list(columns), zip(*columns.values()))
 
 
 def scores_alone(models: Sequence[str], benchmarks: Sequence[str],
@@ -325,6 +331,10 @@ def _read(file: str, losses: bool) -> ModelColumns:
 
 
 def _of_csv(file: str, losses: bool) -> ModelColumns:
+    """Read a CSV file with a column `model` and columns of numbers.
+
+    `losses` is as in `_read`.
+    """
     rows = read_rows(file, ('model', ))
     columns = tuple(name for name in rows[0].cells if name != 'model')
     if not columns:
@@ -340,12 +350,15 @@ def _of_csv(file: str, losses: bool) -> ModelColumns:
     wrong = []
     places = []
     for m, k in np.argwhere(np.isnan(values)):
-        if rows[m].cells[columns[k]]:
-            wrong.append((rows[m], columns[k]))
-            places.append(rows[m].place(columns[k]))
+        row = rows[m]
+        column = columns[k]
+        if row.cells[column]:
+            wrong.append((row, column))
+            places.append(row.place(column))
     if wrong:
         row, column = wrong[0]
-        remedy = f'{DIGITS} {_NO_LOSS if losses else _NOT_RUN}'
+        on_gaps = _NO_LOSS if losses else _NOT_RUN
+        remedy = f'{DIGITS} {on_gaps}'
         raise row.error(column, 'a number', remedy, _and_more(places[1:]))
     return ModelColumns(tuple(models), columns, values)
 
@@ -394,9 +407,10 @@ def _refuse(file: str, table: ModelColumns, wrong: NDArray[np.bool_],
         column = table.columns[k]
         places.append(f'model {model!r}, column {column!r}')
     if places:
-        first = table.values[wrong][0]
-        raise InputError(f'{file}, {places[0]}', expected,
-                         f'{first:g}{_and_more(places[1:])}', remedy)
+        first, *rest = places
+        value = table.values[wrong][0]
+        raise InputError(f'{file}, {first}', expected,
+                         f'{value:g}{_and_more(rest)}', remedy)
 
 
 def _and_more(places: Sequence[str]) -> str:
@@ -404,8 +418,8 @@ def _and_more(places: Sequence[str]) -> str:
     if not places:
         return ''
     sign = ':' if len(places) <= 3 else ', such as'
-    return (f', and {len(places)} more such cells{sign} '
-            f'{", ".join(places[:3])}')
+    named = ', '.join(places[:3])
+    return f', and {len(places)} more such cells{sign} {named}'
 
 
 def write_measured(folder: FilePath, records: Sequence[Measured]) -> Path:
@@ -422,7 +436,8 @@ def measured_losses(table: FilePath, models: Sequence[str]) -> list[Measured]:
     """
     records = []
     for record in read_measured(table):
-        if record.name in models and record.facts.get(METRIC) is None:
+        is_loss = record.facts.get(METRIC) is None
+        if is_loss and record.name in models:
             records.append(record)
     return records
 

@@ -60,10 +60,12 @@ def paper_weights() -> dict[str, PaperWeights]:
     need the Python code that comes with their weights.
     """
     with as_file(_DATA / 'paper_list.csv') as path:
-        weights = {}
-        for row in read_rows(path, ('model', 'path', 'gpus')):
-            weights[row.text('model')] = PaperWeights(
-                row.text('path'), int(row.number('gpus')))
+        rows = read_rows(path, ('model', 'path', 'gpus'))
+    weights = {}
+    for row in rows:
+        model = row.text('model')
+        gpus = int(row.number('gpus'))
+        weights[model] = PaperWeights(row.text('path'), gpus)
     return weights
 
 

@@ -121,15 +121,16 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
         if name in fit.units.answers:
             arrays[f'units.answers.{b}'] = fit.units.answers[name]
     if isinstance(model, CurveModel):
+        left_out = np.nan_to_num(model.left_out_accuracies, nan=-1)
         arrays |= {
             'curves.alpha': model.curves.alpha,
             'curves.beta': model.curves.beta,
             'curves.floor': model.curves.floor,
-            'curves.left_out':
-            np.nan_to_num(model.left_out_accuracies, nan=-1),
+            'curves.left_out': left_out,
         }
     else:
-        arrays |= {'model.floor': model.floor, 'model.shares': model.shares}
+        arrays['model.floor'] = model.floor
+        arrays['model.shares'] = model.shares
         for f, member in enumerate(model.members):
             for name, array in member.state.items():
                 arrays[f'{f}.{name}'] = array
@@ -201,9 +202,15 @@ def load_predictor(path: FilePath) -> Predictor:
         columns = Columns(
             tuple(header['units']), part['uniform'], header['fingerprint'],
             scored)
-        return Predictor(columns, fit, model,
-                         benchmark_fits(fit, model, notes), header['versions'],
-                         part['mean_losses'], targets, matrix)
+        return Predictor(
+            columns=columns,
+            fit=fit,
+            model=model,
+            benchmarks=benchmark_fits(fit, model, notes),
+            versions=header['versions'],
+            mean_losses=part['mean_losses'],
+            targets=targets,
+            matrix=matrix)
 
 
 def _notes(path: FilePath, notes: list[Any],
@@ -229,28 +236,37 @@ def _units(header: Mapping[str, Any], arrays: _Arrays,
     for b, name in enumerate(header['benchmarks']):
         key = f'units.answers.{b}'
         if key in arrays:
-            answers[name] = _taken('units', arrays, {key: 'iA'})[key]
-            _check_places(key, answers[name], n_columns)
-    return Units(columns, np.array(header['sources'], dtype=np.str_), answers)
+            part = _taken('units', arrays, {key: 'iA'})
+            _check_places(key, part[key], n_columns)
+            answers[name] = part[key]
+    sources = np.array(header['sources'], dtype=np.str_)
+    return Units(columns, sources, answers)
 
 
 def _fit(header: Mapping[str, Any], part: _Arrays, units: Units) -> Fit:
     """Read the training models, and check the ranges of their accuracies."""
     accuracies = part['fit.accuracies']
+    chance = part['fit.chance']
+    n_items = part['fit.n_items']
+    models = tuple(header['models'])
+    families = tuple(header['families'])
     if np.any(accuracies > 1):
         raise InputError('fit.accuracies', 'fractions', f'{accuracies.max()}',
                          _REMEDY)
-    _check_range('fit.n_items', part['fit.n_items'], 0, LARGEST)
-    _check_range('fit.chance', part['fit.chance'], 0, BELOW_1)
-    if len(header['families']) != len(header['models']):
-        raise InputError('families', f"{len(header['models'])} names",
-                         f"{len(header['families'])}", _REMEDY)
+    _check_range('fit.n_items', n_items, 0, LARGEST)
+    _check_range('fit.chance', chance, 0, BELOW_1)
+    if len(families) != len(models):
+        raise InputError('families', f'{len(models)} names',
+                         f'{len(families)}', _REMEDY)
     accuracies = np.where(accuracies < 0, np.nan, accuracies)
-    observed = Observed(accuracies, tuple(header['families']),
-                        part['fit.chance'], part['fit.n_items'])
+    observed = Observed(accuracies, families, chance, n_items)
     return Fit(
-        tuple(header['models']), tuple(header['benchmarks']),
-        tuple(header['main']), _losses(part, units), observed, units)
+        names=models,
+        benchmarks=tuple(header['benchmarks']),
+        main=tuple(header['main']),
+        losses=_losses(part, units),
+        observed=observed,
+        units=units)
 
 
 def _losses(part: _Arrays, units: Units) -> NDArray[np.float64]:
@@ -312,7 +328,8 @@ def _model(path: FilePath, header: Mapping[str, Any], arrays: _Arrays,
                                            part['model.shares'], found)
     except np.linalg.LinAlgError as error:
         raise InputError(path, 'a covariance', f'{error}', _REMEDY) from error
-    if not np.isfinite([model.usual_deviations, model.noise]).all():
+    deviations = [model.usual_deviations, model.noise]
+    if not np.isfinite(deviations).all():
         raise InputError(path, 'finite standard deviations',
                          'infinite or missing ones', _REMEDY)
     return model
@@ -321,10 +338,11 @@ def _model(path: FilePath, header: Mapping[str, Any], arrays: _Arrays,
 def _check_range(name: str, values: NDArray, low: Union[float, NDArray],
                  high: Union[float, NDArray]) -> None:
     """Raise an `InputError` unless all numbers are in `low`..`high`."""
-    outside = (values < low) | (values > high)
-    if outside.any():
-        raise InputError(name, f'numbers in {low}..{high}'[:80],
-                         f'{values[outside][0]:g}', _REMEDY)
+    is_outside = (values < low) | (values > high)
+    if is_outside.any():
+        first = values[is_outside][0]
+        raise InputError(name, f'numbers in {low}..{high}'[:80], f'{first:g}',
+                         _REMEDY)
 
 
 def _settings(path: FilePath, values: Mapping[str, Any]) -> Settings:
@@ -338,27 +356,26 @@ def _settings(path: FilePath, values: Mapping[str, Any]) -> Settings:
     kinds |= {'forms': 'a list', 'floors': 'a list', 'most_models': 'a count'}
     check_fields(path, 'the settings', values, kinds, _REMEDY)
     numbers = dict(values)
-    del numbers['forms'], numbers['floors']
+    form_fields = numbers.pop('forms')
+    floors = numbers.pop('floors')
     for name, value in numbers.items():
         # A setting whose default is above 0 must be above 0.
         if getattr(usual, name) > 0 and not value > 0:
             raise InputError(f'settings, {name}', 'a number above 0',
                              f'{value}', _REMEDY)
+    kinds_of_form = {'logarithms': 'true or false', 'straight': 'a number'}
     forms = []
-    for i, form in enumerate(values['forms']):
-        check_fields(path, f'form {i}', form, {
-            'logarithms': 'true or false',
-            'straight': 'a number'
-        }, _REMEDY)
-        _check_range('straight', np.array(form['straight']), 1, LARGEST_LOG)
-        forms.append(Form(form['logarithms'], form['straight']))
+    for i, form in enumerate(form_fields):
+        check_fields(path, f'form {i}', form, kinds_of_form, _REMEDY)
+        straight = form['straight']
+        _check_range('straight', np.array(straight), 1, LARGEST_LOG)
+        forms.append(Form(form['logarithms'], straight))
     if not forms:
         raise InputError('settings', 'one form or more', 'none', _REMEDY)
-    for floor in values['floors']:
+    for floor in floors:
         check_fields(path, 'the settings', {'floors': floor},
                      {'floors': 'a number'}, _REMEDY)
-    return Settings(
-        forms=tuple(forms), floors=tuple(values['floors']), **numbers)
+    return Settings(forms=tuple(forms), floors=tuple(floors), **numbers)
 
 
 def _tokens(where: FilePath, header: Mapping[str, Any],
@@ -383,12 +400,14 @@ def _tokens(where: FilePath, header: Mapping[str, Any],
             (part['matrix.value'], tokens, pointers),
             shape=(n_tokens, n_units))
         ids, hashes = zip(*texts)
-        return TargetTokens(ids, hashes, spans, header['fingerprint']), matrix
+        targets = TargetTokens(ids, hashes, spans, header['fingerprint'])
+        return targets, matrix
 
 
 def _check_places(name: str, places: NDArray, n: int) -> None:
     """Raise an `InputError` for an index outside of an array of length n."""
-    if np.any((places < 0) | (places >= n)):
+    is_outside = (places < 0) | (places >= n)
+    if is_outside.any():
         raise InputError(name, f'indices 0 to {n - 1}',
                          f'{places.min()} to {places.max()}', _REMEDY)
 
@@ -400,7 +419,8 @@ def _offsets(part: _Arrays, name: str, total: int) -> NDArray:
         InputError: The counts do not add up to `total`.
     """
     counts = part[name]
-    if np.any((counts < 0) | (counts > total)) or counts.sum() != total:
+    is_outside = (counts < 0) | (counts > total)
+    if is_outside.any() or counts.sum() != total:
         raise InputError(name, f'counts, {total} in all', f'{counts}'[:80],
                          _REMEDY)
     return np.append(0, np.cumsum(counts))
@@ -434,7 +454,8 @@ def _taken(where: FilePath,
             raise InputError(where,
                              f'{_KINDS[kind]} of shape {expected} in {key!r}',
                              f'{array.dtype} of shape {array.shape}', _REMEDY)
-        if not np.all(np.abs(array) <= np.float64(LARGEST)):
+        is_moderate = np.abs(array) <= np.float64(LARGEST)
+        if not is_moderate.all():
             raise InputError(
                 where, f'finite numbers of at most {LARGEST:g} in {key!r}',
                 'larger numbers or NaN', _REMEDY)

@@ -119,18 +119,19 @@ def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
     file = os.fspath(path)
     key = columns[0]
     records = _records(file)
-    names = records[0][1] if records else []
+    _, names = records[0] if records else (1, [])
     header = _header(f'{file}, header', names, columns)
     if len(records) < 2:
         raise InputError(file, 'a row', 'none',
                          f'Add one row per {key} below the header.')
+    n_columns = len(header)
     first_line: dict[str, int] = {}
     rows = []
     for line, cells in records[1:]:
-        if len(cells) < len(header) or any(cells[len(header):]):
+        if len(cells) < n_columns or any(cells[n_columns:]):
             raise InputError(
-                f'{file}, line {line}',
-                f'{len(header)} cells, as in the header', str(len(cells)),
+                f'{file}, line {line}', f'{n_columns} cells, as in the header',
+                str(len(cells)),
                 'Leave no cell out and quote cells that contain commas.')
         row = CsvRow(file, line, dict(zip(header, cells)))
         earlier = first_line.setdefault(row.text(key), line)
@@ -209,13 +210,14 @@ def read_models(path: FilePath) -> dict[str, ModelInfo]:
     for row in read_rows(path, ('model', 'family')):
         sizes = {}
         for column in ('params_b', 'tokens'):
-            sizes[column] = row.number(column, math.nan)
-            if sizes[column] <= 0:
+            size = row.number(column, math.nan)
+            if size <= 0:
                 raise row.error(column, 'a number above 0',
                                 'Leave the cell empty where it is unknown.')
-        models[row.cells['model']] = ModelInfo(
-            row.text('family'), split_name(row.cells.get('split', '')),
-            **sizes)
+            sizes[column] = size
+        name = row.cells['model']
+        split = split_name(row.cells.get('split', ''))
+        models[name] = ModelInfo(row.text('family'), split, **sizes)
     return models
 
 
@@ -241,8 +243,9 @@ def read_benchmarks(path: FilePath) -> dict[str, BenchmarkInfo]:
         if main not in ('0', '1'):
             raise row.error('main', '1 or 0',
                             'Write 0 to leave the benchmark out of means.')
-        benchmarks[row.cells['benchmark']] = BenchmarkInfo(
-            chance, int(n_items), main == '1')
+        name = row.cells['benchmark']
+        is_main = main == '1'
+        benchmarks[name] = BenchmarkInfo(chance, int(n_items), is_main)
     return benchmarks
 
 

@@ -33,12 +33,14 @@ def read_texts(path: FilePath) -> TextSet:
     """
     texts = []
     first_line: dict[str, int] = {}
-    for line, content in enumerate(read_bytes(path).splitlines(), start=1):
+    lines = read_bytes(path).splitlines()
+    for line, content in enumerate(lines, start=1):
         where = f'{path}, line {line}'
         # A line with only a byte order mark is blank, too.
         if not content.removeprefix(BOM_UTF8).strip():
             continue
-        text = _text(where, parse_json(content, where, _REMEDY))
+        record = parse_json(content, where, _REMEDY)
+        text = _text(where, record)
         earlier = first_line.setdefault(text.text_id, line)
         if earlier != line:
             raise InputError(
@@ -57,17 +59,17 @@ def _text(where: str, record: Any) -> Text:
         record = {'source': '', 'answer': None} | record
     check_fields(where, 'the line', record, _FIELDS, _REMEDY)
     answer = record['answer']
-    is_pair = False
-    if isinstance(answer, list):
-        is_pair = list(map(type, answer)) == [int, int]
-    if answer is not None and not is_pair:
+    place = None
+    if isinstance(answer, list) and list(map(type, answer)) == [int, int]:
+        first, end = answer
+        place = first, end
+    elif answer is not None:
         raise InputError(
             where, "two whole numbers as 'answer'",
             repr(answer)[:80], 'Give the position of the first character of '
             'the answer in the text, and the position after its last '
             'character, counted from 0.')
     with errors_name(where, 'a text with a valid answer', _REMEDY):
-        place = None if answer is None else (answer[0], answer[1])
         return Text(record['text_id'], record['text'], record['source'], place)
 
 
@@ -82,7 +84,8 @@ def write_texts(path: FilePath, texts: TextSet) -> None:
         record = {name: getattr(text, name) for name in _FIELDS}
         if text.answer is not None:
             record['answer'] = text.answer
-        lines.append(json.dumps(record, ensure_ascii=False) + '\n')
+        line = json.dumps(record, ensure_ascii=False)
+        lines.append(f'{line}\n')
     write_text(path, ''.join(lines))
 
 
@@ -109,7 +112,8 @@ def shipped_texts() -> TextSet:
     >>> shipped_texts()
     TextSet(500 texts e775fa504a46)
     """
-    with as_file(files('csv_plugin') / 'data' / 'shipped_texts.jsonl') as path:
+    shipped = files('csv_plugin') / 'data' / 'shipped_texts.jsonl'
+    with as_file(shipped) as path:
         return read_texts(path)
 
 
@@ -119,4 +123,6 @@ def subtask_name(text: Text) -> str:
     >>> subtask_name(Text('mmlu/anatomy/17', 'x'))
     'anatomy'
     """
-    return text.text_id.partition('/')[2].rpartition('/')[0]
+    _, _, rest = text.text_id.partition('/')
+    subtask, _, _ = rest.rpartition('/')
+    return subtask

@@ -46,11 +46,12 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
     engine = as_engine(model)
     facts = engine.facts
     limit = facts.context if context is None else context
+    _, prefix_name = prefix_token(tokenizer)
     info = DumpInfo(
         fingerprint=texts.fingerprint,
         model=facts.model if name is None else name,
         tokenizer=tokenizer.name_or_path,
-        prefix=prefix_token(tokenizer)[1],
+        prefix=prefix_name,
         engine=facts.engine,
         dtype=facts.dtype,
         cache_dtype=facts.cache_dtype,
@@ -74,8 +75,9 @@ def answers_alone(dump: TokenLossDump, texts: TextSet) -> TokenLossDump:
     """
     losses = TextLosses.of(dump.texts)
     inside = answer_mask(texts, losses.spans)
-    kept = np.where(inside, losses.losses, np.nan)
-    return replace(dump, texts=replace(losses, losses=kept))
+    of_answers = np.where(inside, losses.losses, np.nan)
+    texts_left = replace(losses, losses=of_answers)
+    return replace(dump, texts=texts_left)
 
 
 def score(model: Union[PreTrainedModel, Engine],
@@ -141,7 +143,8 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
             dump = read_dump(file)
         for scored_text in dump.texts:
             losses[scored_text.text_id] = scored_text
-    return TokenLossDump(info, tuple(losses[text.text_id] for text in texts))
+    in_order = [losses[text.text_id] for text in texts]
+    return TokenLossDump(info, tuple(in_order))
 
 
 def _recall(file: Path, info: DumpInfo,

@@ -40,25 +40,33 @@ def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
     # Windows only give states at positions that predict a next token. A copy
     # of the last token is appended, so that the last token has a next token.
     windows: list[Window] = []
-    # Number of tokens before each text; the last entry counts all tokens.
-    offsets = [0]
-    for index, tokens in enumerate(tokenize_all(tokenizer, texts)):
-        ids = np.append(tokens.ids, tokens.ids[-1:])
+    # Number of tokens before each text.
+    offsets = []
+    n_tokens = 0
+    tokenized = tokenize_all(tokenizer, texts)
+    for index, tokens in enumerate(tokenized):
+        last = tokens.ids[-1:]
+        ids = np.append(tokens.ids, last)
         windows += cut_windows(index, ids, prefix, limit)
-        offsets.append(offsets[-1] + len(tokens.ids))
+        offsets.append(n_tokens)
+        n_tokens += len(tokens.ids)
     result = np.zeros((0, 0), np.float32)
     size = default_max_tokens(input_device(model))
+    run = partial(_states, model)
     for batch in group_batches(windows, size):
-        for part, states in in_halves(model, batch, partial(_states, model)):
+        for part, states in in_halves(model, batch, run):
             if not result.size:
-                result = np.zeros((offsets[-1], states.shape[1]), np.float32)
+                hidden_size = states.shape[1]
+                result = np.zeros((n_tokens, hidden_size), np.float32)
             for window, rows in zip(part, by_window(part, states)):
                 check_finite('hidden states', str(model.name_or_path),
                              texts[window.text], rows)
-                # The first row of the first window belongs to the prefix.
-                skip = int(window.first == 0)
-                start = offsets[window.text] + window.first + skip - 1
-                result[start:start + len(rows) - skip] = rows[skip:]
+                start = offsets[window.text] + window.first - 1
+                if window.first == 0:
+                    # The first row belongs to the prefix.
+                    rows = rows[1:]
+                    start += 1
+                result[start:start + len(rows)] = rows
     return torch.from_numpy(result)
 
 
@@ -67,10 +75,12 @@ def _states(model: PreTrainedModel,
     """Return the states that predict the targets of a batch, `(n, H)`."""
     with evaluating(model):
         inputs = pad(batch).to(input_device(model))
-        body = body_states(model, inputs).flatten(0, 1)
-        _check_width(model, body.shape[1])
+        body = body_states(model, inputs)
+        at_all_positions = body.flatten(0, 1)
+        _check_width(model, at_all_positions.shape[1])
         rows = target_rows(batch).to(body.device)
-        return body[rows].float().cpu().numpy()
+        states = at_all_positions[rows].float()
+        return states.cpu().numpy()
 
 
 def _check_width(model: PreTrainedModel, width: int) -> None:
@@ -79,7 +89,8 @@ def _check_width(model: PreTrainedModel, width: int) -> None:
     Such a model is a wrapper, for example of an adapter, whose body is the
     whole wrapped model with its head.
     """
-    expected = getattr(model.get_output_embeddings(), 'in_features', width)
+    head = model.get_output_embeddings()
+    expected = getattr(head, 'in_features', width)
     if width != expected:
         raise InputError(f'hidden states of {model.name_or_path!r}',
                          f'the {expected} numbers that its head takes',
@@ -95,11 +106,13 @@ def states_in_parts(model: PreTrainedModel,
     They are computed for `PART` texts at a time, and are bfloat16 if the model
     is, else float32. `progress` wraps the parts.
     """
-    dtype = torch.bfloat16 if model.dtype == torch.bfloat16 else torch.float32
+    is_bfloat16 = model.dtype == torch.bfloat16
+    dtype = torch.bfloat16 if is_bfloat16 else torch.float32
     parts = []
     for first in progress(range(0, len(texts), PART)):
-        part = hidden_states(model, tokenizer, texts[first:first + PART])
+        part = texts[first:first + PART]
+        states = hidden_states(model, tokenizer, part)
         # A part of empty texts has no states, and so no width.
-        if len(part):
-            parts.append(part.to(dtype))
+        if len(states):
+            parts.append(states.to(dtype))
     return torch.cat(parts)

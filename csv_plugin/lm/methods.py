@@ -36,8 +36,8 @@ def answers_by_source(table: LossTable, texts: TextSet,
 
     The sources are sorted by name. Sources without answers are left out.
     """
-    n_tokens = targets.spans.n_tokens
-    sources = np.repeat([text.source for text in texts], n_tokens)
+    by_text = [text.source for text in texts]
+    sources = np.repeat(by_text, targets.spans.n_tokens)  # (T,)
     answers = answer_mask(texts, targets.spans) & table.scored
     found = {}
     for source in np.unique(sources[answers]):
@@ -55,34 +55,36 @@ def token_columns(table: LossTable, texts: TextSet, targets: TargetTokens,
     scored.
     """
     of_texts = text_columns(table)
-    n_texts = len(of_texts.columns.units)
-    units = list(of_texts.columns.units)
+    text_part = of_texts.columns
+    n_texts = len(text_part.units)
+    units = list(text_part.units)
     answers = {}
     token_indices: list[int] = []
     for name, mask in answers_by_source(table, texts, targets).items():
         if name in benchmarks:
-            tokens = np.flatnonzero(mask)
+            tokens = np.flatnonzero(mask).tolist()
             first = n_texts + len(token_indices)
             answers[name] = np.arange(first, first + len(tokens))
-            for token in tokens.tolist():
-                token_indices.append(token)
+            token_indices += tokens
+            for token in tokens:
                 units.append(f'answers of {name}: token {token}')
     # The column of a token contains a single 1, in the row of the token.
     n_single = len(token_indices)
     positions = token_indices, np.arange(n_single)
     shape = len(table.scored), n_single
-    single = scipy.sparse.csc_array((np.ones(n_single), positions), shape)
+    ones = np.ones(n_single)
+    single = scipy.sparse.csc_array((ones, positions), shape)
     joined = scipy.sparse.hstack([of_texts.matrix, single])
     matrix = scipy.sparse.csc_array(joined)
-    uniform = np.append(of_texts.columns.uniform, np.zeros(n_single))
+    uniform = np.append(text_part.uniform, np.zeros(n_single))
     columns = Columns(
-        tuple(units), uniform, table.fingerprint, of_texts.columns.scored)
+        tuple(units), uniform, table.fingerprint, text_part.scored)
     source_of_text = {}
     for text_id, text in zip(table.text_ids, texts):
         source_of_text[text_id] = text.source
-    sources = [source_of_text[unit] for unit in of_texts.columns.units]
-    kinds = Units(np.arange(n_texts), np.array(sources), answers)
-    return TokenColumns(columns, matrix), kinds
+    sources = [source_of_text[unit] for unit in text_part.units]
+    described = Units(np.arange(n_texts), np.array(sources), answers)
+    return TokenColumns(columns, matrix), described
 
 
 def check_validation(validation: Sequence[str], models: Sequence[str]) -> None:
@@ -96,12 +98,13 @@ def check_validation(validation: Sequence[str], models: Sequence[str]) -> None:
     for model in validation:
         check_choice('validation models', model, models,
                      'Name only models that the predictor is fitted to.')
-    if not 0 < len(validation) < len(models):
+    n_validation = len(validation)
+    n_train = len(models) - n_validation
+    if not n_validation or n_train < 1:
         raise InputError(
             "the paper's head",
             'at least one model to train on and one to validate on',
-            f'{len(models) - len(validation)} to train on and '
-            f'{len(validation)} to validate on',
+            f'{n_train} to train on and {n_validation} to validate on',
             "In the column split of --models, write 'validation' for some "
             "models and 'train' for the others, and name both splits in --fit "
             '(in Python: the argument validation).')
@@ -171,14 +174,16 @@ def fit(losses: Union[ModelLosses, FeatureTable],
                              'neither a scoring LM nor the '
                              "method 'paper'", 'at least one of the two',
                              'Leave them out, or give token losses.')
-        return load_plugin(METHODS, method)(losses, accuracies, groups)
+        fit_to = load_plugin(METHODS, method)
+        return fit_to(losses, accuracies, groups)
     if not isinstance(losses, ModelLosses):
         raise InputError('losses', 'ModelLosses or a FeatureTable',
                          f'a {type(losses).__name__}',
                          'Read dumps with read_dumps(paths, texts).')
     if method == PAPER:
-        return train_paper(losses, accuracies, families, scoring_lm,
-                           validation, (), settings, progress).predictor
+        training = train_paper(losses, accuracies, families, scoring_lm,
+                               validation, (), settings, progress)
+        return training.predictor
     losses = losses.select(accuracies.models)
     targets = _target_tokens(losses, scoring_lm)
     table = _table(targets, losses)
@@ -188,7 +193,8 @@ def fit(losses: Union[ModelLosses, FeatureTable],
     features = source.features(table)
     fit_to = load_plugin(METHODS, method)
     predictor = fit_to(features, accuracies, groups, units)
-    return _noted(predictor.with_tokens(targets, source), losses)
+    with_tokens = predictor.with_tokens(targets, source)
+    return _noted(with_tokens, losses)
 
 
 def train_paper(losses: ModelLosses,
@@ -228,16 +234,19 @@ def train_paper(losses: ModelLosses,
     if settings is None:
         settings = HeadSettings()
     groups = [families[name] for name in fitted]
+    table = _table(targets, losses)
     table_of_watched = _table(targets, others) if watched else None
-    training = train_paper_head(
-        _table(targets, losses), targets, states, accuracies, groups,
-        validation, settings, progress, table_of_watched)
-    return training._replace(predictor=_noted(training.predictor, losses))
+    training = train_paper_head(table, targets, states, accuracies, groups,
+                                validation, settings, progress,
+                                table_of_watched)
+    noted = _noted(training.predictor, losses)
+    return training._replace(predictor=noted)
 
 
 def _table(targets: TargetTokens, losses: ModelLosses) -> LossTable:
     """Return the losses of all models on the target tokens."""
-    return targets.table({model: losses[model].texts for model in losses})
+    by_model = {model: dump.texts for model, dump in losses.items()}
+    return targets.table(by_model)
 
 
 def _noted(predictor: Predictor, losses: ModelLosses) -> Predictor:
@@ -253,13 +262,16 @@ def _target_tokens(losses: ModelLosses,
                    scoring_lm: Optional[tuple[Any, Any]]) -> TargetTokens:
     """Return the tokens of the scoring LM, by default of the first model."""
     if scoring_lm is None:
-        return losses.tokens_of(next(iter(losses)))
+        first_model = next(iter(losses))
+        return losses.tokens_of(first_model)
     from csv_plugin.lm.tokens.tokenization import target_tokens
-    return target_tokens(scoring_lm[1], losses.texts)
+    _, tokenizer = scoring_lm
+    return target_tokens(tokenizer, losses.texts)
 
 
 def _check_models(accuracies: AccuracyTable, families: Mapping[str,
                                                                str]) -> None:
+    """Refuse accuracies and families that nothing can be fitted to."""
     if not isinstance(accuracies, AccuracyTable):
         raise InputError('accuracies', 'an AccuracyTable',
                          f'a {type(accuracies).__name__}',

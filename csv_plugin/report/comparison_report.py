@@ -27,7 +27,8 @@ def as_text(comparison: Comparison, width: float = WIDTH) -> str:
     for heading, rows in comparison.tables():
         parts += [heading, text_table(rows, width)]
     notes = [f'* {note}' for note in comparison.notes]
-    parts.append(wrapped([*_legend(comparison), *notes]))
+    below = [*_legend(comparison), *notes]
+    parts.append(wrapped(below))
     return '\n\n'.join(parts)
 
 

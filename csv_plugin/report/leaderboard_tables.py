@@ -37,11 +37,9 @@ def as_text(board: Leaderboard, width: float = WIDTH) -> str:
 
     As many benchmarks as fit into the width are beside each other.
     """
-    parts = [
-        side_by_side(
-            _names(board, MEAN_ERROR), _groups(board), _N_HEADERS, width),
-        wrapped(board.notes)
-    ]
+    names = _names(board, MEAN_ERROR)
+    table = side_by_side(names, _groups(board), _N_HEADERS, width)
+    parts = [table, wrapped(board.notes)]
     return '\n\n'.join(filter(None, parts))
 
 
@@ -55,8 +53,8 @@ def as_short_text(board: Leaderboard, width: int, file: str) -> str:
     predictions = board.predictions
     if not predictions.benchmarks:
         return wrapped(board.notes, width)
-    table = side_by_side(
-        _names(board, 'error'), _main_groups(board), _N_HEADERS, width)
+    names = _names(board, 'error')
+    table = side_by_side(names, _main_groups(board), _N_HEADERS, width)
     # Maximum number of lines with results and reasons for missing numbers.
     most = 6
     notes = [*outcome(predictions), *reasons(predictions)]
@@ -73,23 +71,23 @@ def as_short_text(board: Leaderboard, width: int, file: str) -> str:
 def as_markdown(board: Leaderboard) -> str:
     """Return predictions of the first predictor with ranks, in Markdown.
 
-    There are several tables with a few benchmarks each.
-
-    Lines have at most about 120 characters unless names are long.
+    There are several tables with a few benchmarks each. Lines have at most
+    about 120 characters unless names are long.
     """
     # The borders of a table in Markdown make lines a third longer.
     width = 84
-    blocks = blocks_that_fit(
-        _names(board, MEAN_ERROR), _main_groups(board, with_ranks=True),
-        _N_HEADERS, width)
+    names = _names(board, MEAN_ERROR)
+    groups = _main_groups(board, with_ranks=True)
     tables = []
-    for block in blocks:
+    for block in blocks_that_fit(names, groups, _N_HEADERS, width):
         merged = []
         for column in block:
             # Markdown allows one header cell, so both are joined.
             header = ' '.join(column[:_N_HEADERS])
-            merged.append([header.strip(), *column[_N_HEADERS:]])
-        tables.append(markdown_table(list(zip(*merged))))
+            cells = column[_N_HEADERS:]
+            merged.append([header.strip(), *cells])
+        rows = list(zip(*merged))
+        tables.append(markdown_table(rows))
     return '\n\n'.join(tables)
 
 
@@ -105,12 +103,13 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> None:
     conditioned on, and the accuracies of random guessing.
     """
     rows = list(board.rows())
+    cells = [list(row.values()) for row in rows]
     with file_set(Path(stem).parent):
         write_text(f'{stem}.txt', f'{as_text(board)}\n')
         name = f'{Path(stem).name}.csv'
         where = f'All predictors, differences and marks are in {name}.'
         write_markdown(f'{stem}.md', board, [where])
-        write_csv(f'{stem}.csv', FIELDS, [list(row.values()) for row in rows])
+        write_csv(f'{stem}.csv', FIELDS, cells)
         write_json(f'{stem}.json', _content(board, rows))
 
 
@@ -119,7 +118,8 @@ def write_markdown(path: FilePath,
                    remarks: Sequence[str] = ()) -> None:
     """Write tables in Markdown, with notes and remarks as a list below."""
     notes = markdown_list([*board.notes, *remarks])
-    write_text(path, '\n'.join([as_markdown(board), '', *notes, '']))
+    lines = [as_markdown(board), '', *notes, '']
+    write_text(path, '\n'.join(lines))
 
 
 def _content(board: Leaderboard, rows: Sequence[dict[str,
@@ -134,9 +134,9 @@ def _content(board: Leaderboard, rows: Sequence[dict[str,
         items.append([*cell, n_items])
     known: dict[str, dict[str, float]] = {}
     if board.known is not None:
-        for model, row in board.known.to_dict().items():
+        for model, accuracies in board.known.to_dict().items():
             known[model] = {}
-            for name, accuracy in row.items():
+            for name, accuracy in accuracies.items():
                 if accuracy is not None:
                     known[model][name] = percent(accuracy)
     return {
@@ -157,12 +157,21 @@ def _content(board: Leaderboard, rows: Sequence[dict[str,
 
 def _names(board: Leaderboard, foot: str) -> Column:
     """Return the column with the names of the models."""
-    return ['', 'model', *board.predictions.models, *_foot(board, foot)]
+    return _column(board, 'model', board.predictions.models, foot)
 
 
-def _foot(board: Leaderboard, cell: str = '') -> Column:
-    """Return the foot of a column; none without observed accuracies."""
-    return [cell] if board.predictions.has_observed() else []
+def _column(board: Leaderboard,
+            header: str,
+            cells: Sequence[str],
+            foot: str = '') -> Column:
+    """Return a column, still without the heading of its group.
+
+    Without observed accuracies, it has no foot.
+    """
+    column = ['', header, *cells]
+    if board.predictions.has_observed():
+        column.append(foot)
+    return column
 
 
 def _main_groups(board: Leaderboard,
@@ -172,50 +181,52 @@ def _main_groups(board: Leaderboard,
     There are no columns of differences. The mean absolute difference is at the
     foot of the column of predictions.
     """
-    predictions, overall = board.predictions, board.overall
+    predictions = board.predictions
+    overall = board.overall
     method = predictions.methods[0]
     if overall.has_means and method in overall.methods:
         columns = _observed_means(board, with_ranks)
         p = overall.methods.index(method)
-        [error] = percents([overall.mean_differences()[p]])
-        columns.append(
-            ['', method, *mean_cells(overall, method), *_foot(board, error)])
+        errors = percents(overall.mean_differences())
+        means = mean_cells(overall, method)
+        columns.append(_column(board, method, means, errors[p]))
         if with_ranks:
             columns.append(_rank_column(board, method))
         yield _headed(_means_heading(overall), columns)
+    errors = percents(predictions.mean_difference(method))
     for b, benchmark in enumerate(predictions.benchmarks):
-        [error] = percents([predictions.mean_difference(method)[b]])
-        cells = predictions.cells(benchmark, method)
         columns = _observed_columns(board, b)
-        columns.append(['', method, *cells, *_foot(board, error)])
+        cells = predictions.cells(benchmark, method)
+        columns.append(_column(board, method, cells, errors[b]))
         yield _headed(benchmark, columns)
 
 
 def _groups(board: Leaderboard) -> Iterator[list[Column]]:
     """Yield groups of columns with all predictors and their differences."""
-    predictions, overall = board.predictions, board.overall
+    predictions = board.predictions
+    overall = board.overall
     if overall.has_means:
         columns = _observed_means(board)
         differences = overall.differences()
         errors = overall.mean_differences()
         for p, method in enumerate(overall.methods):
             cells = mean_cells(overall, method)
-            columns.append(['', method, *cells, *_foot(board)])
+            columns.append(_column(board, method, cells))
             columns.append(_rank_column(board, method))
             if _has_observed_means(board):
                 columns.append(
-                    _difference_column(differences[:, p], errors[p]))
+                    _difference_column(board, differences[:, p], errors[p]))
         if columns:
             yield _headed(_means_heading(overall), columns)
     for b, benchmark in enumerate(predictions.benchmarks):
         columns = _observed_columns(board, b)
         for label in predictions.methods:
             cells = predictions.cells(benchmark, label)
-            columns.append(['', label, *cells, *_foot(board)])
+            columns.append(_column(board, label, cells))
             if predictions.has_observed():
                 differences = predictions.difference(label)[:, b]
                 error = predictions.mean_difference(label)[b]
-                columns.append(_difference_column(differences, error))
+                columns.append(_difference_column(board, differences, error))
         yield _headed(benchmark, columns)
 
 
@@ -235,16 +246,16 @@ def _observed_columns(board: Leaderboard, b: int) -> list[Column]:
     predictions = board.predictions
     if not predictions.has_observed():
         return []
-    foot = _foot(board)
+    benchmark = predictions.benchmarks[b]
     accuracies = predictions.observed[:, b]
-    columns = [['', OBSERVED, *percents(accuracies), *foot]]
+    columns = [_column(board, OBSERVED, percents(accuracies))]
     items = []
     for model, accuracy in zip(predictions.models, accuracies):
-        n_items = board.items.get((model, predictions.benchmarks[b]))
+        n_items = board.items.get((model, benchmark))
         is_known = n_items is not None and not math.isnan(accuracy)
         items.append(str(n_items) if is_known else '-')
     if set(items) != {'-'}:
-        columns.append(['', 'items', *items, *foot])
+        columns.append(_column(board, 'items', items))
     return columns
 
 
@@ -256,11 +267,11 @@ def _observed_means(board: Leaderboard,
     """
     if not _has_observed_means(board):
         return []
-    overall, foot = board.overall, _foot(board)
-    columns = [['', OBSERVED, *percents(overall.observed), *foot]]
+    overall = board.overall
+    columns = [_column(board, OBSERVED, percents(overall.observed))]
     if with_ranks:
         ranks = _rank_numbers(overall.observed_ranks())
-        columns.append(['', 'rank', *ranks, *foot])
+        columns.append(_column(board, 'rank', ranks))
     return columns
 
 
@@ -275,7 +286,8 @@ def _has_observed_means(board: Leaderboard) -> bool:
 
 def _rank_column(board: Leaderboard, method: str) -> Column:
     """Return the column with ranks by the means that a method predicts."""
-    return ['', 'rank', *rank_cells(board.overall, method), *_foot(board)]
+    ranks = rank_cells(board.overall, method)
+    return _column(board, 'rank', ranks)
 
 
 def _means_heading(overall: Overall) -> str:
@@ -283,13 +295,16 @@ def _means_heading(overall: Overall) -> str:
     return f'mean of {len(overall.benchmarks)}'
 
 
-def _difference_column(differences: Iterable[float], error: float) -> Column:
+def _difference_column(board: Leaderboard, differences: Iterable[float],
+                       error: float) -> Column:
     """Return a column with differences, and with their error at the foot.
 
     Differences are predicted minus observed values. `error` is the mean
     absolute difference.
     """
-    return ['', 'diff', *percents(differences, '+.1f'), *percents([error])]
+    cells = percents(differences, '+.1f')
+    [foot] = percents([error])
+    return _column(board, 'diff', cells, foot)
 
 
 # ---- cells
@@ -313,15 +328,15 @@ def mean_cells(overall: Overall, method: str) -> list[str]:
     """
     p = overall.methods.index(method)
     values = overall.values[:, p]
-    marks = ['*' if fitted else '' for fitted in overall.in_sample[:, p]]
+    # Marks of training models.
+    marks = np.where(overall.in_sample[:, p], '*', '').tolist()
     view = overall.views.get(method)
-    cells = []
     if view is None:
-        for cell, mark in zip(percents(values), marks):
-            cells.append(cell + mark)
-    else:
-        for value, low, high, mark in zip(values, view.low, view.high, marks):
-            cells.append(predicted_cell(value, low, high, marks=mark))
+        return [cell + mark for cell, mark in zip(percents(values), marks)]
+    cells = []
+    rows = zip(values, view.low, view.high, marks)
+    for value, low, high, mark in rows:
+        cells.append(predicted_cell(value, low, high, marks=mark))
     return cells
 
 
@@ -333,8 +348,9 @@ def rank_cells(overall: Overall, method: str) -> list[str]:
     view = overall.views.get(method)
     if view is None:
         p = overall.methods.index(method)
-        return _rank_numbers(overall.predicted_ranks()[:, p])
-    return [*map(possible_ranks, view.first, view.last)]
+        ranks = overall.predicted_ranks()
+        return _rank_numbers(ranks[:, p])
+    return list(map(possible_ranks, view.first, view.last))
 
 
 def _rank_numbers(ranks: Iterable[float]) -> list[str]:

@@ -70,19 +70,19 @@ class Leaderboard:
         and ranges of ranks need it. `known` are the accuracies that the
         predictions are conditioned on.
         """
-        models = predictions.models
+        if not folders:
+            models = predictions.models
+            folders = dict(zip(models, models))
         of_means = predictions
         if known is not None and _fill_gaps(predictions):
             of_means = replace(predictions, observed=np.array(np.nan))
         overall = Overall.of(of_means, joints)
-        notes = (*prediction_notes(predictions, overall), *remarks,
-                 *mean_notes(overall, predictions.level))
-        return cls(
-            predictions,
-            folders or dict(zip(models, models)),
-            notes,
-            overall,
-            known=known)
+        notes = [
+            *prediction_notes(predictions, overall),
+            *remarks,
+            *mean_notes(overall, predictions.level),
+        ]
+        return cls(predictions, folders, tuple(notes), overall, known=known)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield a row for every model, benchmark and predictor, in this order.
@@ -92,14 +92,16 @@ class Leaderboard:
         """
         for record in self.predictions.records():
             row = {name: _plain(value) for name, value in record.items()}
+            predicted = row['predicted']
+            observed = row['observed']
             row['predictor'] = row['method']
             row['items'] = None
-            if row['observed'] is not None:
+            if observed is not None:
                 cell = row['model'], row['benchmark']
                 row['items'] = self.items.get(cell)
             row['difference'] = None
-            if None not in (row['predicted'], row['observed']):
-                row['difference'] = row['predicted'] - row['observed']
+            if predicted is not None and observed is not None:
+                row['difference'] = predicted - observed
             yield {name: row[name] for name in FIELDS}
 
 
@@ -120,7 +122,9 @@ def _plain(value: Any) -> Any:
     """Turn fractions into percent and flags into 0 or 1; keep other values."""
     if isinstance(value, bool):
         return int(value)
-    return percent(value) if isinstance(value, float) else value
+    if isinstance(value, float):
+        return percent(value)
+    return value
 
 
 def predict_run(work_dir: FilePath,
@@ -142,14 +146,15 @@ def predict_run(work_dir: FilePath,
     `items` and `families` are as in `predict_columns`.
     """
     read = partial(read_run_dump, work_dir)
-    columns, infos = collect_features(predictors, list(folders.values()), read,
-                                      progress)
-    found = {}
+    names = list(folders.values())
+    columns, infos = collect_features(predictors, names, read, progress)
+    info_of_model = {}
     for model, folder in folders.items():
         if folder in infos:
-            found[model] = infos[folder]
+            info_of_model[model] = infos[folder]
+    remarks = mixed_engines(info_of_model)
     board = predict_columns(columns, folders, predictors, files, observed,
-                            mixed_engines(found), known, items, families)
+                            remarks, known, items, families)
     return board, columns
 
 
@@ -186,8 +191,9 @@ def predict_columns(
         missing=missing,
         more_noise=_more_noise(predictions, predictors, items))
     notes = [
-        *remarks, *item_notes(predictions, items),
-        *predictor_notes(predictors, files)
+        *remarks,
+        *item_notes(predictions, items),
+        *predictor_notes(predictors, files),
     ]
     named_joints = {}
     for label, joint in joints.items():
@@ -220,8 +226,9 @@ def _more_noise(predictions: Predictions, predictors: Predictors,
     for m, model in enumerate(predictions.models):
         for b, name in enumerate(predictions.benchmarks):
             n_items = items.get((model, name), 0)
+            n_whole = whole[name]
             if n_items:
-                noise_of_whole = 1 / whole[name] if whole[name] else 0
+                noise_of_whole = 1 / n_whole if n_whole else 0
                 found[m, b] = max(1 / n_items - noise_of_whole, 0)
     return found
 

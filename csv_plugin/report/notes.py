@@ -58,7 +58,9 @@ def first_names(names: Sequence[str], most: int = 8) -> str:
     """Return the first names in a line, and the number of further names."""
     line = ', '.join(names[:most])
     n_more = len(names) - most
-    return f'{line} and {n_more} more' if n_more > 0 else line
+    if n_more > 0:
+        line += f' and {n_more} more'
+    return line
 
 
 def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
@@ -74,8 +76,10 @@ def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
         if predictions.has_observed():
             legend.append(DIFFERENCES)
     return [
-        *legend, *reasons(predictions), *findings(predictions, overall),
-        *far_notes(predictions)
+        *legend,
+        *reasons(predictions),
+        *findings(predictions, overall),
+        *far_notes(predictions),
     ]
 
 
@@ -111,7 +115,8 @@ def reasons(predictions: Predictions) -> Iterator[str]:
     cells of these have. An example, with the column of a method called
     'ours', is 'observed, ours of m1, m2 on all 4 benchmarks: no dump'.
     """
-    models, benchmarks = predictions.models, predictions.benchmarks
+    models = predictions.models
+    benchmarks = predictions.benchmarks
     columns = OBSERVED, *predictions.methods
     # Join the benchmarks of a model first, then models with equal benchmarks,
     # then columns with equal models and benchmarks.
@@ -119,14 +124,16 @@ def reasons(predictions: Predictions) -> Iterator[str]:
     for column, model, name in product(columns, models, benchmarks):
         gap = predictions.missing.get((model, name, column))
         if gap:
-            cells.append((_OfModel(column, model, gap.reason), name))
+            same = _OfModel(column, model, gap.reason)
+            cells.append((same, name))
     of_models = []
     for key, names in _grouped(cells).items():
         joined = _OfModels(key.column, key.reason, tuple(names))
         of_models.append((joined, key.model))
     of_columns = []
     for gaps, same_models in _grouped(of_models).items():
-        whole = _OfColumns(gaps.reason, gaps.benchmarks, tuple(same_models))
+        models_of_gap = tuple(same_models)
+        whole = _OfColumns(gaps.reason, gaps.benchmarks, models_of_gap)
         of_columns.append((whole, gaps.column))
     for line, same_columns in _grouped(of_columns).items():
         named_models = _named(line.models, models, 'models')
@@ -159,10 +166,12 @@ def _on_misses(predictions: Predictions) -> str:
     """
     missed = misses(predictions)
     method = predictions.methods[0]
+    low = predictions.low[:, :, 0]
+    high = predictions.high[:, :, 0]
     # No accuracy can lie outside an interval from 0 to 1.
-    can_miss = ((predictions.low[:, :, 0] > 0) |
-                (predictions.high[:, :, 0] < 1))
-    n_cells = (predictions.held_out(method) & can_miss).sum()
+    can_miss = (low > 0) | (high < 1)
+    counted = predictions.held_out(method) & can_miss
+    n_cells = counted.sum()
     n_expected = (1 - predictions.level) * n_cells
     # Maximum number of accuracies that are named.
     most = 4
@@ -185,8 +194,9 @@ def outcome(predictions: Predictions) -> Iterator[str]:
     for method in predictions.methods:
         held_out = predictions.held_out(method)
         if held_out.any():
-            sizes = np.abs(predictions.difference(method))[held_out]
-            errors.append(f'{method} {percent(sizes.mean()):.1f}')
+            differences = predictions.difference(method)
+            error = np.abs(differences[held_out]).mean()
+            errors.append(f'{method} {percent(error):.1f}')
     if not errors:
         return
     line = f'Mean absolute error in points: {", ".join(errors)}.'
@@ -205,17 +215,20 @@ def item_notes(predictions: Predictions, items: Mapping[tuple[str, str],
 
     `items` maps (model, benchmark) to the number of items that were run.
     """
-    fewer = (predictions.more_noise > 0).any(axis=2)
+    has_fewer = predictions.more_noise > 0
+    by_any_method = has_fewer.any(axis=2)  # (models, benchmarks)
     for b, name in enumerate(predictions.benchmarks):
         numbers = []
-        for model, few in zip(predictions.models, fewer[:, b]):
+        for model, few in zip(predictions.models, by_any_method[:, b]):
             if few:
                 numbers.append(items[model, name])
         if not numbers:
             continue
-        shown = f'{min(numbers)}'
-        if max(numbers) > min(numbers):
-            shown += f' to {max(numbers)}'
+        least = min(numbers)
+        most = max(numbers)
+        shown = f'{least}'
+        if most > least:
+            shown += f' to {most}'
         yield (
             f'observed on {name}: of {shown} items, a part of the benchmark. '
             'Intervals are widened by the noise of so few items before '
@@ -264,16 +277,22 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
         return
     # Maximum number of models that are named as perhaps the best, and the
     # least probability of a model that is named.
-    n_likely, least_likely = 3, .01
+    n_likely = 3
+    least_likely = .01
     uncertain = False
     for method, view in overall.views.items():
-        uncertain |= bool((view.first < view.last).any())
-        if (view.last == 1).any() or (~np.isnan(view.best)).sum() < 2:
+        is_range = view.first < view.last
+        uncertain |= bool(is_range.any())
+        is_surely_best = view.last == 1
+        n_ranked = np.isfinite(view.best).sum()
+        if is_surely_best.any() or n_ranked < 2:
             continue
+        likely_first = np.argsort(-view.best, kind='stable')
         named = []
-        for m in np.argsort(-view.best, kind='stable')[:n_likely]:
-            if view.best[m] >= least_likely:
-                named.append(f'{overall.models[m]} ({view.best[m]:.0%})')
+        for m in likely_first[:n_likely]:
+            probability = view.best[m]
+            if probability >= least_likely:
+                named.append(f'{overall.models[m]} ({probability:.0%})')
         yield (f'{method}: the probability to have the largest mean is '
                f'largest for {", ".join(named)}.')
     if uncertain:
@@ -288,18 +307,22 @@ def far_notes(predictions: Predictions) -> Iterator[str]:
     Predictions of training models do not count. Methods with the same models
     share a line.
     """
-    predicted = np.isfinite(predictions.values) & ~predictions.in_sample
-    n_far = (predictions.extrapolated & predicted).sum(axis=1)
-    mostly = n_far > predicted.sum(axis=1) / 2
+    has_value = np.isfinite(predictions.values)
+    predicted = has_value & ~predictions.in_sample
+    extrapolated = predictions.extrapolated & predicted
+    n_far = extrapolated.sum(axis=1)  # (models, methods)
+    n_predicted = predicted.sum(axis=1)
+    mostly_far = n_far > n_predicted / 2
     pairs = []
-    for method, far in zip(predictions.methods, mostly.T):
+    for method, far in zip(predictions.methods, mostly_far.T):
         models = tuple(compress(predictions.models, far))
         if models:
             pairs.append((models, method))
     for models, methods in _grouped(pairs).items():
+        named_models = _named(models, predictions.models, 'models')
         yield (
             f'{", ".join(methods)}: far from the training models (>): '
-            f'{_named(models, predictions.models, "models")}. Expect '
+            f'{named_models}. Expect '
             'errors of 1.5 times those near the training models, or more. '
             'Fit to models that are more similar to these models, and check '
             'that all losses have the same unit.')
@@ -350,10 +373,11 @@ def outlier_notes(predictor: Predictor) -> list[str]:
     It names them, and compares the errors of families left out with and
     without them, unless all training models are outliers.
     """
-    if not predictor.outliers:
+    outliers = predictor.outliers
+    if not outliers:
         return []
     errors = np.abs(predictor.observed - predictor.left_out)
-    is_sound = ~np.isin(predictor.fit_models, list(predictor.outliers))
+    is_sound = ~np.isin(predictor.fit_models, list(outliers))
     with_all = number(_mean(errors))
     error = ('The mean absolute error of families left out is '
              f'{with_all} points.')
@@ -361,11 +385,10 @@ def outlier_notes(predictor: Predictor) -> list[str]:
         without = number(_mean(errors[is_sound]))
         error = ('Without them, the mean absolute error of families left out '
                  f'is {without} points, with them {with_all}.')
-    farthest_first = sorted(
-        predictor.outliers, key=predictor.outliers.__getitem__, reverse=True)
+    farthest_first = sorted(outliers, key=outliers.__getitem__, reverse=True)
     named = []
     for model in farthest_first:
-        size = predictor.outliers[model]
+        size = outliers[model]
         named.append(f'{model} ({size:.1f} times the expected error)')
     return [
         'Outliers among the training models, which count less: '
@@ -417,7 +440,8 @@ def shortage_notes(accuracies: AccuracyTable, families: Mapping[str, str],
     found = []
     for name in accuracies.benchmarks:
         column = accuracies.select(fitted).column(name)
-        models = [*compress(fitted, ~np.isnan(column))]
+        was_run = ~np.isnan(column)
+        models = list(compress(fitted, was_run))
         own_families = {families[model] for model in models}
         few = _too_few(len(models), len(own_families))
         if few:
@@ -510,7 +534,8 @@ def _look_alikes(names: Iterable[str]) -> Iterator[str]:
     """
     by_look = []
     for name in names:
-        by_look.append((same_look(name), ascii(name)))
+        look = same_look(name)
+        by_look.append((look, ascii(name)))
     for found in _grouped(by_look).values():
         if len(found) > 1:
             yield ' and '.join(sorted(found))

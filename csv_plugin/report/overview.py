@@ -25,7 +25,8 @@ def overview(board: Leaderboard, width: int) -> tuple[str, str]:
     has the same columns. The second text is '' if nothing is left out.
     """
     if len(board.predictions.models) == 1:
-        return text_table(_rows_of_one_model(board)), ''
+        rows = _rows_of_one_model(board)
+        return text_table(rows), ''
     return _table_of_models(board, width)
 
 
@@ -39,52 +40,59 @@ def _rows_of_one_model(board: Leaderboard) -> list[list[str]]:
     empty in all rows.
     """
     header = ['benchmark', OBSERVED, 'predicted', '', 'interval', 'chance']
+    predictions = board.predictions
     rows = _mean_rows(board)
-    for b in range(len(board.predictions.benchmarks)):
+    for b in range(len(predictions.benchmarks)):
         rows.append(_benchmark_row(board, b))
-    kept = [*range(len(header))]
-    if not board.predictions.has_observed():
-        kept.remove(header.index(OBSERVED))
-    # The column of marks has no name.
-    of_marks = header.index('')
-    marks = [row[of_marks] for row in rows]
-    if not any(marks):
-        kept.remove(of_marks)
-    shown = []
-    for row in [header, *rows]:
-        shown.append([row[k] for k in kept])
-    return shown
+    columns = []
+    for cells in zip(header, *rows):
+        name, *rest = cells
+        # The column of marks has no name.
+        is_empty = name == '' and not any(rest)
+        if name == OBSERVED:
+            is_empty = not predictions.has_observed()
+        if not is_empty:
+            columns.append(cells)
+    return [list(row) for row in zip(*columns)]
 
 
 def _mean_rows(board: Leaderboard) -> list[list[str]]:
     """Return the row of the mean; none for a single benchmark."""
     overall = board.overall
-    view = overall.views.get(board.predictions.methods[0])
+    method = board.predictions.methods[0]
+    view = overall.views.get(method)
     if not overall.has_means or view is None:
         return []
     name = f'mean of {len(overall.benchmarks)}'
     [observed] = percents(overall.observed)
     [predicted] = percents(overall.values[:, 0])
     mark = '*' if overall.in_sample[0, 0] else ''
-    ends = interval(view.low[0], view.high[0])
-    return [[name, observed, predicted, mark, ends, '']]
+    [low] = view.low
+    [high] = view.high
+    row = [name, observed, predicted, mark, interval(low, high), '']
+    return [row]
 
 
 def _benchmark_row(board: Leaderboard, b: int) -> list[str]:
     """Return the row of benchmark b."""
     predictions = board.predictions
     name = predictions.benchmarks[b]
-    [mark] = predictions.marks(name)
-    low, high = predictions.low[0, b, 0], predictions.high[0, b, 0]
+    low = predictions.low[0, b, 0]
+    high = predictions.high[0, b, 0]
     chance = predictions.chance.get(name, np.nan)
     least = 0.0 if np.isnan(chance) else chance
+    [observed] = percents(predictions.observed[:, b])
+    predicted = percent(predictions.values[0, b, 0])
+    [mark] = predictions.marks(name)
+    ends = interval(low, high, least)
     return [
         name,
-        *percents([predictions.observed[0, b]]),
-        number(percent(predictions.values[0, b, 0])), mark,
-        interval(low, high, least),
-        number(percent(chance), '.0f')
-    ]  # yapf: disable
+        observed,
+        number(predicted),
+        mark,
+        ends,
+        number(percent(chance), '.0f'),
+    ]
 
 
 # ---- several models
@@ -99,19 +107,23 @@ def _table_of_models(board: Leaderboard, width: int) -> tuple[str, str]:
     order = board.overall.order()
     left = [_sorted('model', predictions.models, order)]
     left += _mean_columns(board, order)
-    with_intervals, short = [], []
+    with_intervals = []
+    without = []
     for b, name in enumerate(predictions.benchmarks):
-        with_intervals.append(_sorted(name, predictions.cells(name), order))
-        short.append(_sorted(name, _cells_without_intervals(board, b), order))
+        cells = predictions.cells(name)
+        with_intervals.append(_sorted(name, cells, order))
+        cells_without = _cells_without_intervals(board, b)
+        without.append(_sorted(name, cells_without, order))
     whole = left + with_intervals
     if columns_that_fit(whole, width) == len(whole):
         return _text(whole, width), ''
-    n_shown = columns_that_fit(left + short, width) - len(left)
+    n_shown = columns_that_fit(left + without, width) - len(left)
     n_shown = max(n_shown, 0)
+    n_left_out = len(without) - n_shown
     left_out = 'intervals of single benchmarks'
-    if n_shown < len(short):
-        left_out += f', and {len(short) - n_shown} of {len(short)} benchmarks'
-    return _text(left + short[:n_shown], width), left_out
+    if n_left_out:
+        left_out += f', and {n_left_out} of {len(without)} benchmarks'
+    return _text(left + without[:n_shown], width), left_out
 
 
 def _text(columns: Sequence[Column], width: int) -> str:
@@ -131,11 +143,14 @@ def _mean_columns(board: Leaderboard, order: Sequence[int]) -> list[Column]:
         return []
     columns = []
     if not np.isnan(overall.observed).all():
-        columns.append(_sorted(OBSERVED, percents(overall.observed), order))
+        observed = percents(overall.observed)
+        columns.append(_sorted(OBSERVED, observed, order))
     name = f'mean of {len(overall.benchmarks)}'
-    columns.append(_sorted(name, mean_cells(overall, method), order))
+    means = mean_cells(overall, method)
+    columns.append(_sorted(name, means, order))
     if overall.ranked.any():
-        columns.append(_sorted('rank', rank_cells(overall, method), order))
+        ranks = rank_cells(overall, method)
+        columns.append(_sorted('rank', ranks, order))
     return columns
 
 
@@ -149,4 +164,5 @@ def _cells_without_intervals(board: Leaderboard, b: int) -> list[str]:
 
 def _sorted(header: str, cells: Sequence[str], order: Sequence[int]) -> Column:
     """Return a column: the header, then the cells in the given order."""
-    return [header, *(cells[m] for m in order)]
+    ordered = [cells[m] for m in order]
+    return [header, *ordered]

@@ -50,27 +50,31 @@ def run_leaderboard(
     # `other_metrics` has the metrics of benchmarks without an accuracy.
     observed, other_metrics = read_run_accuracies(work_dir, benchmarks)
     path = newest_summary(work_dir, LEADERBOARD)
-    # The package wrote this file, so a user can do nothing if it is broken.
-    leaderboard = read_json(path, remedy='') if path else {}
+    leaderboard = {}
+    if path:
+        # The package wrote this file: a user can do nothing if it is broken.
+        leaderboard = read_json(path, remedy='')
     # In OpenCompass' summary of accuracies, models may have other names than
     # their folders. An earlier leaderboard has the folder of each name.
     folder_of = leaderboard.get('folders', {})
-    folders = {model: folder_of.get(model, model) for model in observed}
+    folders = {}
+    for model in observed:
+        folders[model] = folder_of.get(model, model)
     named = set(folders.values())
     for model in run_models(work_dir):
         if model not in named:
             folders[model] = model
     scores: dict[tuple[str, str], float | Missing] = {}
     for model in folders:
+        accuracies = observed.get(model, {})
         for benchmark in benchmarks:
-            accuracy = observed.get(model, {}).get(benchmark)
-            if accuracy is None:
-                reason = 'no score in the run'
-                if benchmark in other_metrics:
-                    reason = why_no_accuracy(other_metrics[benchmark])
-                scores[model, benchmark] = Missing(reason)
-            else:
-                scores[model, benchmark] = accuracy
+            if benchmark in accuracies:
+                scores[model, benchmark] = accuracies[benchmark]
+                continue
+            reason = 'no score in the run'
+            if benchmark in other_metrics:
+                reason = why_no_accuracy(other_metrics[benchmark])
+            scores[model, benchmark] = Missing(reason)
     items = {}
     for model, benchmark, n_items in leaderboard.get('items', ()):
         items[model, benchmark] = n_items
@@ -87,9 +91,13 @@ def _known(leaderboard: Mapping[str, Any]) -> Optional[AccuracyTable]:
     None if there are no such accuracies.
     """
     rows = leaderboard.get('known', {})
-    names = [*dict.fromkeys(name for row in rows.values() for name in row)]
-    if not names:
+    benchmarks: dict[str, None] = {}
+    for row in rows.values():
+        benchmarks.update(dict.fromkeys(row))
+    if not benchmarks:
         return None
-    values = [[row.get(name, np.nan) for name in names]
-              for row in rows.values()]
-    return scores_alone([*rows], names, np.array(values) / 100)
+    percents = np.full((len(rows), len(benchmarks)), np.nan)
+    for m, row in enumerate(rows.values()):
+        for b, name in enumerate(benchmarks):
+            percents[m, b] = row.get(name, np.nan)
+    return scores_alone(list(rows), list(benchmarks), percents / 100)

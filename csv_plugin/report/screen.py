@@ -26,7 +26,8 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     from tabulate import tabulate
     escaped = []
     for row in rows:
-        escaped.append([markdown(cell) for cell in row])
+        cells = [markdown(cell) for cell in row]
+        escaped.append(cells)
     header, *rest = escaped
     n_numbers = len(header) - 1
     return tabulate(
@@ -50,8 +51,10 @@ def next_line(*command: FilePath) -> str:
     """
     shown = []
     for argument in command:
-        is_path = isinstance(argument, Path)
-        shown.append(shown_path(argument) if is_path else os.fspath(argument))
+        if isinstance(argument, Path):
+            shown.append(shown_path(argument))
+        else:
+            shown.append(os.fspath(argument))
     return f'Next: {shlex.join(shown)}'
 
 

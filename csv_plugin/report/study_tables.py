@@ -78,18 +78,20 @@ def write_predictions(folder: Path, study: Study,
         rows = []
         for m, b in np.argwhere(is_part):
             model = table.models[m]
+            # The method under study is the first one.
+            cell = m, b, 0
             rows.append([
                 model,
                 table.benchmarks[b],
                 info[model].split,
                 table.observed[m, b],
-                table.values[m, b, 0],
-                table.low[m, b, 0],
-                table.high[m, b, 0],
-                int(table.extrapolated[m, b, 0]),
-                int(table.in_sample[m, b, 0]),
-                int(table.at_chance[m, b, 0]),
-                table.expected_error[m, b, 0],
+                table.values[cell],
+                table.low[cell],
+                table.high[cell],
+                int(table.extrapolated[cell]),
+                int(table.in_sample[cell]),
+                int(table.at_chance[cell]),
+                table.expected_error[cell],
             ])
         write_csv(folder / f'{name}.csv', PREDICTION_COLUMNS, rows)
 
@@ -124,7 +126,8 @@ def fit_errors(predictor: Predictor) -> list[str]:
 
 def _of_method(study: Study) -> Predictions:
     """Return the predictions by the method under study alone."""
-    return study.predictions.select(methods=[study.predictions.methods[0]])
+    method = study.predictions.methods[0]
+    return study.predictions.select(methods=[method])
 
 
 def error_rows(study: Study) -> list[list[str]]:
@@ -150,7 +153,8 @@ def error_rows(study: Study) -> list[list[str]]:
         rows.append(row)
 
     for name, errors in own.items():
-        add_row(name, str(errors.n_models), [name])
+        n_models = str(errors.n_models)
+        add_row(name, n_models, [name])
     judged = judged_benchmarks(study)
     add_row(f'mean of {len(judged)}', '', judged)
     return rows
@@ -196,13 +200,16 @@ def _short_cells(errors: ErrorsByBenchmark, baseline: ErrorsByBenchmark,
     """
     if not names:
         return ['-'] * 3
-    total, total_of_baseline = 0.0, 0.0
+    total = 0.0
+    total_of_baseline = 0.0
     coverages = []
     for name in names:
         total += errors[name].mae
         total_of_baseline += baseline[name].mae
         coverages.append(errors[name].coverage)
-    ratio = total / total_of_baseline if total_of_baseline else math.nan
+    ratio = math.nan
+    if total_of_baseline:
+        ratio = total / total_of_baseline
     error = total / len(names)
     return [
         number(percent(error)),
@@ -218,8 +225,9 @@ def _of_intervals(value: float, error: float, digits: str) -> str:
     only the measure is NaN, no interval rules anything out, and the cell is
     `ANY` in parentheses.
     """
-    is_uninformative = math.isnan(value) and not math.isnan(error)
-    return f'({ANY})' if is_uninformative else number(value, digits)
+    if math.isnan(value) and not math.isnan(error):
+        return f'({ANY})'
+    return number(value, digits)
 
 
 def judged_benchmarks(study: Study) -> list[str]:
@@ -249,7 +257,10 @@ def _wide_cells(errors: Sequence[BenchmarkErrors]) -> list[str]:
     Means are over benchmarks. A benchmark where no interval rules anything
     out has a coverage of NaN. The means of coverage and width leave it out.
     """
-    sizes, correlations, coverages, widths = [], [], [], []
+    sizes = []
+    correlations = []
+    coverages = []
+    widths = []
     for part in errors:
         sizes.append(part.mae)
         correlations.append(part.spearman)
@@ -268,7 +279,9 @@ def _wide_cells(errors: Sequence[BenchmarkErrors]) -> list[str]:
 def _mean(values: Sequence[float]) -> float:
     """Return the mean of the values that are not NaN; NaN without any."""
     numbers = [value for value in values if not math.isnan(value)]
-    return sum(numbers) / len(numbers) if numbers else math.nan
+    if not numbers:
+        return math.nan
+    return sum(numbers) / len(numbers)
 
 
 def summary(study: Study, title: str, wide: bool = False) -> str:
@@ -276,18 +289,23 @@ def summary(study: Study, title: str, wide: bool = False) -> str:
 
     The table has all columns if `wide`, else the main ones.
     """
-    table, legend = short_table(study), _SHORT
     if wide:
-        table, legend = text_table(error_rows(study), width=math.inf), _UNITS
+        rows = error_rows(study)
+        table = text_table(rows, width=math.inf)
+        legend = _UNITS
+    else:
+        table = short_table(study)
+        legend = _SHORT
     legend = legend.format(level=study.predictions.level, any=ANY)
     methods = []
     for name, words in _METHODS.items():
         if name in study.predictions.methods:
             methods.append(f'{name}: {words}')
+    line_on_methods = '; '.join(methods) + '.'
     parts = [
         title,
         wrapped(outlier_notes(study.predictor)), table,
-        wrapped([legend, '; '.join(methods) + '.']),
+        wrapped([legend, line_on_methods]),
         wrapped(far_notes(_of_method(study))),
         wrapped(learning_notes(study.predictor))
     ]
@@ -308,17 +326,19 @@ def write_report(path: FilePath,
     legend = _LEGEND.format(
         level=study.predictions.level, n_main=n_main, any=ANY)
     notes = [
-        *far_notes(_of_method(study)), *remarks,
-        *learning_notes(study.predictor, verbose=True)
+        *far_notes(_of_method(study)),
+        *remarks,
+        *learning_notes(study.predictor, verbose=True),
     ]
     fits = [['benchmark', MEAN_ERROR]]
     errors = fit_errors(study.predictor)
     for part, error in zip(study.predictor.benchmarks, errors):
         fits.append([part.benchmark, error])
+    outliers = markdown_list(outlier_notes(study.predictor))
     parts = [
         f'# {title}',
         indent(visible(command), '    '),
-        '\n'.join(markdown_list(outlier_notes(study.predictor))),
+        '\n'.join(outliers),
         markdown_table(error_rows(study)),
         legend.strip(),
         '## Families left out',
@@ -327,4 +347,5 @@ def write_report(path: FilePath,
         '## Notes',
         '\n'.join(markdown_list(notes)) or 'None.',
     ]
-    write_text(path, '\n\n'.join(filter(None, parts)) + '\n')
+    text = '\n\n'.join(filter(None, parts))
+    write_text(path, f'{text}\n')

@@ -1,6 +1,7 @@
 """Show a triage as text, and write it to files."""
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,8 @@ def as_text(triage: Triage, width: float = WIDTH) -> str:
         parts.append(wrapped([_conclusion(triage)]))
     for heading, rows in triage.tables():
         parts += [heading, text_table(rows, width)]
-    parts.append(wrapped([*triage.legend(), *_legend(triage)]))
+    legend = [*triage.legend(), *_legend(triage)]
+    parts.append(wrapped(legend))
     if triage.notes:
         notes = [f'* {note}' for note in triage.notes]
         parts += ['Notes', wrapped(notes)]
@@ -38,13 +40,14 @@ def _conclusion(triage: Triage) -> str:
     for end, verdict in zip(triage.ends, triage.verdicts):
         if verdict == STOP:
             stopped.append(end.name)
-    best = triage.best_of_all
-    e = int(np.nanargmax(best))
-    is_among_all = np.array_equal(best, triage.orders[MEAN].best)
+    names = ', '.join(stopped) or 'none'
+    probabilities = triage.best_of_all
+    e = int(np.nanargmax(probabilities))
+    best = triage.ends[e]
+    is_among_all = np.array_equal(probabilities, triage.orders[MEAN].best)
     of_all = '' if is_among_all else ' of all runs'
-    return (f'Stop {", ".join(stopped) or "none"}. {triage.ends[e].name} is '
-            f'most likely to end best{of_all}, with a probability of '
-            f'{best[e]:.0%}.')
+    return (f'Stop {names}. {best.name} is most likely to end best{of_all}, '
+            f'with a probability of {probabilities[e]:.0%}.')
 
 
 def _legend(triage: Triage) -> Iterator[str]:
@@ -69,7 +72,11 @@ def write_triage(folder: Path, triage: Triage) -> None:
 
 def write_tables(folder: Path, triage: Triage) -> None:
     """Write `checkpoints.csv` and `forecasts.csv` to an existing folder."""
-    checkpoints = [[*row.values()] for row in triage.checkpoint_records()]
-    forecasts = [[*row.values()] for row in triage.forecast_records()]
+    checkpoints = map(_cells, triage.checkpoint_records())
+    forecasts = map(_cells, triage.forecast_records())
     write_csv(folder / 'checkpoints.csv', CHECKPOINT_FIELDS, checkpoints)
     write_csv(folder / 'forecasts.csv', FORECAST_FIELDS, forecasts)
+
+
+def _cells(record: Mapping[str, Any]) -> list[Any]:
+    return list(record.values())

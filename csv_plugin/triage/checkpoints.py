@@ -40,7 +40,8 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
     stage begins at the last checkpoint of the previous stage. The budget is
     that of all stages together.
     """
-    checkpoints, stages = {}, {}
+    checkpoints = {}
+    stages = {}
     for row in read_rows(path, ('model', 'run', 'step')):
         numbers = {
             'step': row.number('step'),
@@ -59,7 +60,8 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
                 raise row.error(column, '0 or more',
                                 'Count from the start of the training.')
         model = row.cells['model']
-        checkpoints[model] = Checkpoint(row.text('run'), **numbers)
+        run = row.text('run')
+        checkpoints[model] = Checkpoint(run, **numbers)
         stages[model] = stage
     checkpoints = _from_the_start(checkpoints, stages)
     # This raises an error for two models at the same step of a run.
@@ -80,16 +82,19 @@ def _from_the_start(checkpoints: Mapping[str, Checkpoint],
     # already count from the start of the training.
     for model in sorted(checkpoints, key=stages.__getitem__):
         point = checkpoints[model]
-        steps, tokens = [0.0], [0.0]
+        steps = [0.0]
+        tokens = [0.0]
         for name, other in checkpoints.items():
-            if other.run == point.run and stages[name] < stages[model]:
+            is_earlier = stages[name] < stages[model]
+            if is_earlier and other.run == point.run:
                 steps.append(found[name].step)
                 tokens.append(found[name].tokens)
         # `np.max` of numbers and NaN is NaN, `max` may be a number.
+        tokens_before = float(np.max(tokens))
         found[model] = replace(
             point,
             step=point.step + max(steps),
-            tokens=point.tokens + float(np.max(tokens)))
+            tokens=point.tokens + tokens_before)
     return found
 
 
@@ -121,7 +126,8 @@ def describe_checkpoints(
         if checkpoint.tokens > 0:
             counts.append(f'tokens {checkpoint.tokens:.15g}')
         for count in counts:
-            first = model_at.setdefault((checkpoint.run, count), model)
+            place = checkpoint.run, count
+            first = model_at.setdefault(place, model)
             if first != model:
                 raise InputError(
                     f'run {checkpoint.run!r}, {count}', 'one model',
@@ -173,7 +179,8 @@ def last_checkpoints(
             name of a model begins with the name of a run and @, but does not
             tell a step.
     """
-    of_runs, others = [], []
+    of_runs = []
+    others = []
     for model in models:
         is_described = table is not None and model in table
         if is_described or _tells_step(model):
@@ -185,13 +192,15 @@ def last_checkpoints(
     for model, point in known.items():
         runs.setdefault(point.run, []).append(model)
     for model in others:
-        if model.rpartition('@')[0] in runs:
+        run, _, _ = model.rpartition('@')
+        if run in runs:
             # This raises the error that says what is wrong with the name.
             _from_name(model)
     last = []
     for of_run in runs.values():
-        done = _amounts_done([known[model] for model in of_run])
-        last.append(of_run[int(np.argmax(done))])
+        points = [known[model] for model in of_run]
+        latest = int(np.argmax(_amounts_done(points)))
+        last.append(of_run[latest])
     return (*last, *others)
 
 
@@ -208,8 +217,9 @@ def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
     """
     without = [point for point in checkpoints if math.isnan(point.tokens)]
     if without and len(without) < len(checkpoints):
+        first = without[0]
         raise InputError(
-            f'tokens of run {without[0].run!r}, step {without[0].step:g}',
+            f'tokens of run {first.run!r}, step {first.step:g}',
             'a number, as other checkpoints have', 'none',
             'Give the tokens of all checkpoints in a table (--checkpoints).')
     return 'steps' if without else 'tokens'
@@ -217,10 +227,11 @@ def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
 
 def _amounts_done(checkpoints: Sequence[Checkpoint]) -> NDArray[np.float64]:
     """Return the tokens of n checkpoints, or steps without tokens, `(n,)`."""
-    measure = choose_measure(checkpoints)
+    in_tokens = choose_measure(checkpoints) == 'tokens'
     done = []
     for point in checkpoints:
-        done.append(point.tokens if measure == 'tokens' else point.step)
+        amount = point.tokens if in_tokens else point.step
+        done.append(amount)
     return np.array(done, float)
 
 
@@ -254,8 +265,9 @@ def rows_by_run(
     done = _amounts_done(checkpoints)
     rows: dict[str, list[int]] = {}
     for row in np.argsort(done).tolist():
+        run = checkpoints[row].run
         if done[row] > 0:
-            rows.setdefault(checkpoints[row].run, []).append(row)
+            rows.setdefault(run, []).append(row)
     found = {}
     for run in sorted(rows):
         of_run = np.array(rows[run])

@@ -54,20 +54,24 @@ class GainLaw:
 
     def __init__(self, runs: Sequence[str], families: Sequence[str],
                  now: NDArray, end: NDArray) -> None:
-        self.runs, self.families = tuple(runs), tuple(families)
-        self.now, self.end = now, end
+        self.runs = tuple(runs)
+        self.families = tuple(families)
+        self.now = now
+        self.end = end
         self._middle = now.mean(axis=0)
         self._weights = _inverse_squares(now - self._middle)
         covariances = self._covariances(now)
         gains = end - now
+        identity = np.eye(len(now))
         # Candidates for the penalty. A penalty of 1 is right if the noise of
         # gains has the same variance as the effect of a typical deviation.
         penalties = (.03, .1, .3, 1., 3., 10., 100.)
         least_cost = math.inf
         for penalty in penalties:
-            inverse = np.linalg.inv(covariances + penalty * np.eye(len(now)))
+            inverse = np.linalg.inv(covariances + penalty * identity)
             errors = _left_out_errors(inverse, gains, self.families)
-            cost = float((errors[:, 0]**2).sum())
+            exponent_errors = errors[:, 0]
+            cost = float((exponent_errors**2).sum())
             if cost < least_cost:
                 least_cost = cost
                 self._dual = inverse @ gains
@@ -90,24 +94,32 @@ class GainLaw:
         error of `left_out`, and at least 1. Each of the worse runs counts as a
         family by itself, since they are few.
         """
-        errors = []
-        for worse, better in worse_and_better(self.end[:, 0]):
+        exponents = self.end[:, 0]
+        errors_by_split = []
+        for worse, better in worse_and_better(exponents):
             names = [self.runs[row] for row in worse]
-            law = GainLaw(names, names, self.now[worse], self.end[worse])
+            now = self.now[worse]
+            end = self.end[worse]
+            law = GainLaw(names, names, now, end)
             forecast = law.forecast(self.now[better])
-            errors.append((self.end[better] - forecast)[:, 0])
-        square = np.mean(np.concatenate(errors)**2)
-        usual = np.mean((self.end - self.left_out)[:, 0]**2)
-        return max(1.0, math.sqrt(square / max(usual, LEAST_SQUARE)))
+            errors = self.end[better] - forecast
+            errors_by_split.append(errors[:, 0])
+        errors_of_better = np.concatenate(errors_by_split)
+        usual_errors = exponents - self.left_out[:, 0]
+        square = np.mean(errors_of_better**2)
+        usual_square = np.mean(usual_errors**2)
+        ratio = square / max(usual_square, LEAST_SQUARE)
+        return max(1.0, math.sqrt(ratio))
 
     def _covariances(self, states: NDArray) -> NDArray[np.float64]:
         """Return covariances of the gains of m states and n runs, `(m, n)`."""
         # Prior variance of the gain that all runs share, in units of the
         # penalty. It is so large that the penalty hardly reduces this gain.
         constant = 100.
-        of_states = self._weights * (states - self._middle)
-        of_runs = self.now - self._middle
-        covariances: NDArray = constant + of_states @ of_runs.T
+        deviations = states - self._middle
+        deviations_of_runs = self.now - self._middle
+        weighted = self._weights * deviations
+        covariances: NDArray = constant + weighted @ deviations_of_runs.T
         return covariances
 
 
@@ -120,10 +132,12 @@ def _inverse_squares(deviations: NDArray) -> NDArray[np.float64]:
     the same influence as all K losses together.
     """
     squares = (deviations**2).mean(axis=0)
-    n_losses = len(squares) - 1
-    of_exponent = max(squares[0], LEAST_SQUARE)
-    of_losses = max(squares[1:].sum(), LEAST_SQUARE)
-    return np.append(1 / of_exponent, np.full(n_losses, 1 / of_losses))
+    exponent_square = max(squares[0], LEAST_SQUARE)
+    loss_square = max(squares[1:].sum(), LEAST_SQUARE)
+    weights = np.empty(len(squares))
+    weights[0] = 1 / exponent_square
+    weights[1:] = 1 / loss_square
+    return weights
 
 
 def _left_out_errors(inverse: NDArray, gains: NDArray,
@@ -132,15 +146,16 @@ def _left_out_errors(inverse: NDArray, gains: NDArray,
 
     `inverse` is A^-1, where A are the covariances plus the penalty on the
     diagonal. The errors of a family with the rows F are
-    ((A^-1)_FF)^-1 (A^-1 gains)_F. Weights and mean state remain those of all
-    runs.
+    ((A^-1)_FF)^-1 (A^-1 gains)_F, so no regression is fitted anew. The weights
+    of the parts of a state and the mean state are those of all runs.
     """
     dual = inverse @ gains
     labels = np.array(families)
     errors = np.empty_like(gains)
     for family in np.unique(labels):
         rows = np.flatnonzero(labels == family)
-        errors[rows] = np.linalg.solve(inverse[np.ix_(rows, rows)], dual[rows])
+        of_family = inverse[np.ix_(rows, rows)]
+        errors[rows] = np.linalg.solve(of_family, dual[rows])
     return errors
 
 
@@ -160,14 +175,16 @@ class EarlierRuns:
         runs: Sequence[Run],
         families: Mapping[str, str] = MappingProxyType({})
     ) -> None:
-        self.runs, self._families = tuple(runs), families
+        self.runs = tuple(runs)
+        self._families = families
+        # Laws that were fitted before, by share of the budget.
         self._laws: dict[float, GainLaw] = {}
         for run in self.runs:
             if not run.finished:
+                last = run.tokens[-1]
                 raise InputError(
                     f'history, run {run.name!r}', 'a finished run',
-                    f'a last checkpoint at {run.tokens[-1]:.6g} of '
-                    f'{run.budget:.6g}',
+                    f'a last checkpoint at {last:.6g} of {run.budget:.6g}',
                     'Leave unfinished runs out of the history.')
 
     def covering(self, share: float) -> list[Run]:
@@ -190,12 +207,15 @@ class EarlierRuns:
         return self._laws[share]
 
     def _fitted_law(self, members: Sequence[Run], share: float) -> GainLaw:
-        """Fit to some runs the law of gains from a share of the budget on.
-        """
-        names, families, now, end = [], [], [], []
+        """Return the law from this share on, fitted to the runs `members`."""
+        names = []
+        families = []
+        now = []
+        end = []
         for run in members:
+            family = self._families.get(run.name, run.name)
             names.append(run.name)
-            families.append(self._families.get(run.name, run.name))
+            families.append(family)
             now.append(run.at(share))
             end.append(run.states[-1])
         if len(set(families)) == 1:
@@ -208,15 +228,19 @@ class EarlierRuns:
         None if the budget is unknown, or if fewer than `LEAST_RUNS` earlier
         runs have a checkpoint at this share of the budget or before.
         """
-        law = self.law(float(run.shares[-1]))
+        share = float(run.shares[-1])
+        law = self.law(share)
         if law is None:
             return None
         [state] = law.forecast(run.states[-1:])
-        exponent, logs = state[0], state[1:]
-        is_best = exponent > law.end[:, 0].max()
-        growth = law.growth if is_best else 1.0
-        errors = growth * (law.end - law.left_out)[:, 1:]
+        exponent = state[0]
+        log_losses = state[1:]
+        best_exponent = law.end[:, 0].max()
+        growth = law.growth if exponent > best_exponent else 1.0
+        errors = law.end - law.left_out
+        loss_errors = growth * errors[:, 1:]
         # Growth multiplies variances by growth^2. The added variance, a share
         # of 1 - growth^-2, counts as common to all runs, so that it does not
         # change their order.
-        return LossForecast(logs, errors, common=1 - growth**-2)
+        common = 1 - growth**-2
+        return LossForecast(log_losses, loss_errors, common)

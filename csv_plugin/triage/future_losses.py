@@ -21,6 +21,8 @@ from csv_plugin.core.predictor import Predictor
 
 #: Coverage of all intervals, and probability of all ranges of ranks.
 LEVEL = 0.9
+#: A split of models into two groups: the indices of the models in each.
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +58,8 @@ def with_loss_errors(joint: Joint, predictor: Predictor, table: FeatureTable,
         if forecast is not None:
             losses = table.values[m:m + 1]
             changes = _changes(predictor, table, losses, forecast.errors)
-            covariance[m] = changes.T @ changes / len(changes)
+            products = changes.T @ changes  # (B, B)
+            covariance[m] = products / len(changes)
             common[m] = forecast.common
     return joint.with_errors(covariance, common)
 
@@ -68,18 +71,20 @@ def _changes(predictor: Predictor, table: FeatureTable, losses: NDArray,
     `losses`, `(1, K)`, are the expected losses of the model in the columns of
     the table. `errors`, `(n, K)`, are added to their logarithms.
     """
+    expected = _exponents(predictor, table, losses)
     logs = log_losses(predictor, losses)
-    possible = losses_of(predictor, logs + errors)
-    exponents = _exponents(predictor, table, possible)
-    return exponents - _exponents(predictor, table, losses)
+    possible_losses = losses_of(predictor, logs + errors)
+    possible = _exponents(predictor, table, possible_losses)
+    return possible - expected
 
 
 def _exponents(predictor: Predictor, table: FeatureTable,
                losses: NDArray) -> NDArray[np.float64]:
     """Return the expected exponents, `(n, B)`, at losses `(n, K)`."""
-    names = tuple(str(row) for row in range(len(losses)))
+    names = tuple(map(str, range(len(losses))))
     models = FeatureTable(names, table.columns, losses)
-    return predictor.joint(models).mean
+    joint = predictor.joint(models)
+    return joint.mean
 
 
 def log_losses(predictor: Predictor, losses: NDArray) -> NDArray[np.float64]:
@@ -93,9 +98,12 @@ def log_losses(predictor: Predictor, losses: NDArray) -> NDArray[np.float64]:
     token_columns = predictor.fit.units.tokens
     # Smaller losses count as this one, since 0 has no logarithm.
     tiny = 1e-150
-    least = settings.least * np.median(predictor.fit.losses, axis=0)
-    logs = np.log(np.maximum(losses, np.maximum(least, tiny)))
-    logs[:, token_columns] = np.log(losses[:, token_columns] + settings.knee)
+    medians = np.median(predictor.fit.losses, axis=0)
+    least = np.maximum(settings.least * medians, tiny)
+    counted_losses = np.maximum(losses, least)
+    logs = np.log(counted_losses)
+    token_losses = losses[:, token_columns]
+    logs[:, token_columns] = np.log(token_losses + settings.knee)
     return logs
 
 
@@ -107,22 +115,22 @@ def losses_of(predictor: Predictor, logs: NDArray) -> NDArray[np.float64]:
     settings = predictor.model.settings
     token_columns = predictor.fit.units.tokens
     losses = np.exp(logs)
-    above_knee = losses[:, token_columns] - settings.knee
-    losses[:, token_columns] = np.maximum(above_knee, 0)
+    token_losses = losses[:, token_columns] - settings.knee
+    losses[:, token_columns] = np.maximum(token_losses, 0)
     return losses
 
 
-def worse_and_better(
-        quality: NDArray
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def worse_and_better(quality: NDArray) -> Iterator[Split]:
     """Yield three splits of M models into worse and better models.
 
     The worse models are the worst 1/2, 2/3 and 5/6 by `quality`, `(M,)`, where
-    high is good. A split is two arrays of indices, of the worse and of the
-    better models.
+    high is good.
     """
     shares = (1 / 2, 2 / 3, 5 / 6)
     worst_first = np.argsort(quality, kind='stable')
+    n_models = len(worst_first)
     for share in shares:
-        n_worse = round(len(worst_first) * share)
-        yield worst_first[:n_worse], worst_first[n_worse:]
+        n_worse = round(n_models * share)
+        worse = worst_first[:n_worse]
+        better = worst_first[n_worse:]
+        yield worse, better

@@ -93,28 +93,35 @@ def judge(
     _check_apart(checkpoints, history)
     chosen = _with_features(checkpoints, features)
     past = _with_features(history, features)
-    earlier = EarlierRuns(
-        runs_of(predictor, features, past, are_finished=True),
-        _families(predictor, past))
+    finished = runs_of(predictor, features, past, are_finished=True)
+    earlier = EarlierRuns(finished, _families(predictor, past))
     usual_budget = budget
     if math.isnan(budget) and earlier.runs:
         _check_units(chosen, past)
-        usual_budget = float(np.median([run.budget for run in earlier.runs]))
+        budgets = [run.budget for run in earlier.runs]
+        usual_budget = float(np.median(budgets))
     runs = runs_of(predictor, features, chosen, usual_budget)
     if not runs:
-        raise InputError('checkpoints', 'at least one that can be used',
-                         first_reason(refused, 'none beyond 0 tokens'),
+        found = first_reason(refused, 'none beyond 0 tokens')
+        raise InputError('checkpoints', 'at least one that can be used', found,
                          'Collect losses of checkpoints.')
     measure = choose_measure([*chosen.values()])
-    notes = [f'{name} is left out: {why}' for name, why in refused.items()]
+    notes = []
+    for name, reason in refused.items():
+        notes.append(f'{name} is left out: {reason}')
     notes += notes_on_runs(measure, runs, chosen, earlier)
     notes += notes_on_backtests(predictor, features, runs, earlier)
     ends = []
     for run in runs:
-        forecast = None if run.finished else earlier.forecast(run)
-        if run.finished or forecast:
-            end = End(run.name, float(run.tokens[-1]), run.budget)
-            ends.append(_Ahead(end, run.checkpoints[-1], forecast))
+        tokens = float(run.tokens[-1])
+        end = End(run.name, tokens, run.budget)
+        last = run.checkpoints[-1]
+        if run.finished:
+            ends.append(_Ahead(end, last, None))
+            continue
+        forecast = earlier.forecast(run)
+        if forecast is not None:
+            ends.append(_Ahead(end, last, forecast))
     return _triage(predictor, features, runs, ends, measure, notes, known)
 
 
@@ -141,15 +148,20 @@ def judge_sizes(predictor: Predictor, features: FeatureTable,
     Raises:
         InputError: As in `sizes.check_sizes`, or as in `judge_runs`.
     """
-    logs = log_losses(predictor, features.select(tuple(models)).values)
-    found = forecast_sizes(logs, [*models.values()], [*targets.values()])
-    ends, notes = [], notes_on_sizes(models, targets)
-    for name, row, forecast in zip(targets, targets.values(), found):
+    losses = features.select(tuple(models)).values
+    logs = log_losses(predictor, losses)
+    sizes = list(models.values())
+    target_sizes = list(targets.values())
+    forecasts = forecast_sizes(logs, sizes, target_sizes)
+    ends = []
+    notes = notes_on_sizes(models, targets)
+    for name, size, forecast in zip(targets, target_sizes, forecasts):
         if forecast is None:
             notes.append(f'{name}: nothing is forecast, as too few models '
                          'differ in size and tokens to test the law.')
         else:
-            ends.append(_Ahead(End(name, 0., row.tokens), None, forecast))
+            end = End(name, 0., size.tokens)
+            ends.append(_Ahead(end, None, forecast))
     return _triage(predictor, features, [], ends, 'tokens', notes, None)
 
 
@@ -157,11 +169,11 @@ def _families(predictor: Predictor,
               past: Mapping[str, Checkpoint]) -> dict[str, str]:
     """Return the family of each earlier run that the predictor was fitted to.
     """
-    fitted = dict(zip(predictor.fit_models, predictor.families))
+    family_of = dict(zip(predictor.fit_models, predictor.families))
     families = {}
     for name, point in past.items():
-        if name in fitted:
-            families[point.run] = fitted[name]
+        if name in family_of:
+            families[point.run] = family_of[name]
     return families
 
 
@@ -191,38 +203,45 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
     # those of the models of a family.
     families: dict[str, str] = {}
     for run in runs:
-        families.update(dict.fromkeys(run.checkpoints, run.name))
+        for checkpoint in run.checkpoints:
+            families[checkpoint] = run.name
     checkpoints = list(families)
     tables = [features.select(tuple(checkpoints))]
     # For each end, its model in the table, and the forecast of its losses.
-    rows: list[str] = []
+    model_of: dict[str, str] = {}
     forecasts_of_losses: list[Optional[LossForecast]] = []
     for end, last, losses in ends:
-        row = last
+        model = last
         if losses is not None:
-            row = f'end of the training of {end.name}'
-            families[row] = end.name
-            at_end = losses_of(predictor, losses.logs[None])
-            tables.append(FeatureTable((row, ), features.columns, at_end))
-        assert row is not None
-        rows.append(row)
+            model = f'end of the training of {end.name}'
+            families[model] = end.name
+            at_end = losses_of(predictor, losses.logs[None])  # (1, K)
+            tables.append(FeatureTable((model, ), features.columns, at_end))
+        assert model is not None
+        model_of[end.name] = model
         forecasts_of_losses.append(losses)
     table = FeatureTable.concatenate(tables)
     found, joint = predictor.predict_jointly(table, LEVEL, families, known)
+    models = tuple(model_of.values())
+    rows = np.array(places(models, table.models), int)
     joint_of_ends = with_loss_errors(
-        joint.take(np.array(places(rows, table.models), int)), predictor,
-        table.select(tuple(rows)), forecasts_of_losses)
-    names = [part.end.name for part in ends]
-    forecasts = predictor.predictions(joint_of_ends, tuple(names), LEVEL)
+        joint.take(rows), predictor, table.select(models), forecasts_of_losses)
+    forecasts = predictor.predictions(joint_of_ends, tuple(model_of), LEVEL)
     # Marks, such as 'far from the training models', are those of a prediction
     # from the expected losses. The uncertainty of losses sets no mark.
-    expected = found.select(dict(zip(names, rows)))
+    expected = found.select(model_of)
     for mark in MARKS:
-        forecasts = replace(forecasts, **{mark: getattr(expected, mark)})
-    notes = [*notes, *notes_on_result(found, forecasts, known)]
-    return Triage.of(measure, runs, found.select(checkpoints),
-                     [part.end for part in ends], forecasts, joint_of_ends,
-                     notes)
+        marks = getattr(expected, mark)
+        forecasts = replace(forecasts, **{mark: marks})
+    all_notes = [*notes, *notes_on_result(found, forecasts, known)]
+    return Triage.of(
+        measure=measure,
+        runs=runs,
+        predictions=found.select(checkpoints),
+        ends=[part.end for part in ends],
+        forecasts=forecasts,
+        joint=joint_of_ends,
+        notes=all_notes)
 
 
 def _check_apart(chosen: Mapping[str, Checkpoint],

@@ -47,8 +47,9 @@ def notes_on_runs(measure: str, runs: Sequence[Run],
 def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
     """Yield notes on one run: equal losses, and why forecasts are missing."""
     first: dict[float, str] = {}
-    for name, loss in zip(run.checkpoints, run.mean_loss):
-        twin = first.setdefault(float(loss), name)
+    losses = run.mean_loss.tolist()
+    for name, loss in zip(run.checkpoints, losses):
+        twin = first.setdefault(loss, name)
         if twin != name:
             yield (f'{name} has the same losses as {twin}. One of the two may '
                    'be a wrong upload.')
@@ -88,7 +89,8 @@ def notes_on_backtests(predictor: Predictor, features: FeatureTable,
         if law is None:
             continue
         forecast, now = backtest_errors(predictor, features, law)
-        n_families, n_runs = len(set(law.families)), len(law.runs)
+        n_runs = len(law.runs)
+        n_families = len(set(law.families))
         others = 'runs' if n_families == n_runs else 'families'
         yield (
             f'Back-test: {n_runs} earlier runs were forecast after '
@@ -122,9 +124,10 @@ def notes_on_sizes(models: Mapping[str, ModelInfo],
                    targets: Mapping[str, ModelInfo]) -> list[str]:
     """Return notes on what the law of losses was fitted to, and its reach."""
     notes = [f'The law of losses was fitted to {len(models)} models.']
-    times = np.exp(
-        log_compute([*targets.values()]).max() -
-        log_compute([*models.values()]).max())
+    of_targets = log_compute([*targets.values()])
+    of_models = log_compute([*models.values()])
+    difference = of_targets.max() - of_models.max()
+    times = np.exp(difference)
     if times > FAR:
         notes.append(
             f'The largest target has {times:.0f} times the compute of the '

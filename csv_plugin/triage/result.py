@@ -96,52 +96,60 @@ class Triage:
         """Sort ends by their means, rank them, and judge the runs.
 
         Arguments are as in the class, but `ends` are in the order of the
-        models of `forecasts` and of `joint`. Ranks and verdicts are computed
-        from random draws of the joint distribution.
+        models of `joint`, and `forecasts` may have more models. Ranks and
+        verdicts are computed from random draws of the joint distribution.
         """
         names = forecasts.benchmarks
         in_mean = _in_mean(forecasts)
-        means = np.full((3, len(ends)), np.nan)
         if in_mean:
-            means[:] = joint.means(np.array(in_mean), predictions.level)
+            limits = joint.means(np.array(in_mean), predictions.level)
+            means = np.array(limits)
+        else:
+            means = np.full((3, len(ends)), np.nan)
         best_first = np.argsort(-means[0], kind='stable')
+        means = means[:, best_first]
         ends = [ends[row] for row in best_first]
+        forecasts = forecasts.select([end.name for end in ends])
         joint = joint.take(best_first)
-        # Axes: draws, ends, benchmarks; without any end, one empty draw.
-        draws = np.zeros((1, 0, len(names)))
         if ends:
-            draws = joint.draws()
-        by_name: dict[str, Optional[NDArray]] = {}
+            draws = joint.draws()  # (draws, ends, benchmarks)
+        else:
+            draws = np.zeros((1, 0, len(names)))
+        draws_by_name: dict[str, Optional[NDArray]] = {}
         for b, name in enumerate(names):
             is_unknown = name in forecasts.not_yet
-            by_name[name] = None if is_unknown else draws[:, :, b]
-        of_means = draws[:, :, in_mean].mean(axis=2) if in_mean else None
-        by_name[MEAN] = of_means
+            draws_by_name[name] = None if is_unknown else draws[:, :, b]
+        draws_of_mean = None
+        if in_mean:
+            draws_of_mean = draws[:, :, in_mean].mean(axis=2)
+        draws_by_name[MEAN] = draws_of_mean
         budgets = np.array([end.budget for end in ends])
         orders = {}
-        for name, drawn in by_name.items():
+        for name, drawn in draws_by_name.items():
             orders[name] = _ranked(drawn, budgets, predictions.level)
         best_of_all = np.full(len(ends), np.nan)
-        if of_means is not None:
-            best_of_all = order_of(of_means, predictions.level).best
+        if draws_of_mean is not None:
+            best_of_all = order_of(draws_of_mean, predictions.level).best
+        verdicts = _verdicts(ends, budgets, draws_of_mean)
         return cls(
-            measure,
-            tuple(runs),
-            predictions,
-            tuple(ends),
-            forecasts=forecasts.select([end.name for end in ends]),
-            means=means[:, best_first],
+            measure=measure,
+            runs=tuple(runs),
+            predictions=predictions,
+            ends=tuple(ends),
+            forecasts=forecasts,
+            means=means,
             orders=orders,
             best_of_all=best_of_all,
-            verdicts=_verdicts(ends, budgets, of_means),
+            verdicts=verdicts,
             joint=joint,
             notes=tuple(notes))
 
     def __repr__(self) -> str:
         checkpoints = counted(len(self.predictions.models), 'checkpoint')
-        return (f'Triage({checkpoints} of {counted(len(self.runs), "run")}, '
-                f'{counted(len(self.ends), "forecast")} on '
-                f'{counted(len(self.benchmarks), "benchmark")})')
+        runs = counted(len(self.runs), 'run')
+        forecasts = counted(len(self.ends), 'forecast')
+        benchmarks = counted(len(self.benchmarks), 'benchmark')
+        return f'Triage({checkpoints} of {runs}, {forecasts} on {benchmarks})'
 
     def __str__(self) -> str:
         """Return the tables, each below its heading, and the legend."""
@@ -154,14 +162,19 @@ class Triage:
     def among(self, names: Collection[str]) -> 'Triage':
         """Return a triage of these ends alone, ranked among themselves."""
         rows = []
+        ends = []
         for row, end in enumerate(self.ends):
             if end.name in names:
                 rows.append(row)
-        ends = [self.ends[row] for row in rows]
-        forecasts = self.forecasts.select([end.name for end in ends])
-        joint = self.joint.take(np.array(rows, int))
-        return Triage.of(self.measure, self.runs, self.predictions, ends,
-                         forecasts, joint, self.notes)
+                ends.append(end)
+        return Triage.of(
+            measure=self.measure,
+            runs=self.runs,
+            predictions=self.predictions,
+            ends=ends,
+            forecasts=self.forecasts,
+            joint=self.joint.take(np.array(rows, int)),
+            notes=self.notes)
 
     @property
     def benchmarks(self) -> tuple[str, ...]:
@@ -171,15 +184,15 @@ class Triage:
     @property
     def is_ranked(self) -> bool:
         """True if at least one end is ranked by its mean accuracy."""
-        return bool(np.isfinite(self.orders[MEAN].first).any())
+        ranks = self.orders[MEAN].first
+        return bool(np.isfinite(ranks).any())
 
     # ---- rows to read
 
     def legend(self) -> list[str]:
         """Return lines that explain the cells of tables and their marks."""
-        lines = dict.fromkeys(self.predictions.legend() +
-                              self.forecasts.legend())
-        return [*lines]
+        lines = self.predictions.legend() + self.forecasts.legend()
+        return list(dict.fromkeys(lines))
 
     def tables(self) -> list[tuple[str, list[list[str]]]]:
         """Return the tables of checkpoints and of ends, with their headings.
@@ -190,8 +203,8 @@ class Triage:
         if self.runs:
             checkpoints = counted(len(self.predictions.models), 'checkpoint')
             of_runs = counted(len(self.runs), 'run')
-            tables.append((f'Predicted at {checkpoints} of {of_runs}',
-                           self.checkpoint_rows()))
+            heading = f'Predicted at {checkpoints} of {of_runs}'
+            tables.append((heading, self.checkpoint_rows()))
         if self.ends:
             heading = 'Forecast at the end of the training'
             if self.is_ranked:
@@ -204,10 +217,10 @@ class Triage:
         cells = _cells_by_model(self.predictions)
         rows = [['checkpoint', self.measure, 'of budget', *self.benchmarks]]
         for run in self.runs:
-            for i, name in enumerate(run.checkpoints):
-                done = f'{run.tokens[i]:.6g}'
-                share = _percent(run.shares[i])
-                rows.append([name, done, share, *cells[name]])
+            points = zip(run.checkpoints, run.tokens, run.shares)
+            for name, tokens, share in points:
+                done = f'{tokens:.6g}'
+                rows.append([name, done, _percent(share), *cells[name]])
         return rows
 
     def forecast_rows(self) -> list[list[str]]:
@@ -222,14 +235,15 @@ class Triage:
         cells = _cells_by_model(self.forecasts)
         chance = self._chance_of_mean()
         order = self.orders[MEAN]
+        means = self.means.T.tolist()
         for e, end in enumerate(self.ends):
-            value, low, high = self.means[:, e].tolist()
+            value, low, high = means[e]
             mean = predicted_cell(value, low, high, chance)
             row = [end.name, _percent(end.share), mean]
             if self.is_ranked:
-                row.append(possible_ranks(order.first[e], order.last[e]))
-                row.append(_percent(order.best[e]))
-                row.append(self.verdicts[e])
+                ranks = possible_ranks(order.first[e], order.last[e])
+                probability = _percent(order.best[e])
+                row += [ranks, probability, self.verdicts[e]]
             rows.append([*row, *cells[end.name]])
         return rows
 
@@ -242,9 +256,10 @@ class Triage:
         if not in_mean:
             return 0.0
         chance = []
+        levels = self.forecasts.chance
         for b in in_mean:
             name = self.benchmarks[b]
-            chance.append(self.forecasts.chance.get(name, 0.0))
+            chance.append(levels.get(name, 0.0))
         return float(np.mean(chance))
 
     # ---- records
@@ -254,17 +269,19 @@ class Triage:
 
         Accuracies are fractions; unknown values are None.
         """
-        places = {}
+        described = {}
         for run in self.runs:
-            for i, name in enumerate(run.checkpoints):
-                places[name] = run, i
+            points = zip(run.checkpoints, run.tokens, run.shares)
+            for name, tokens, share in points:
+                described[name] = {
+                    'run': run.name,
+                    'checkpoint': name,
+                    'tokens': float(tokens),
+                    'share': _or_none(share),
+                }
         for record in self.predictions.records():
-            run, i = places[record['model']]
             yield {
-                'run': run.name,
-                'checkpoint': record['model'],
-                'tokens': float(run.tokens[i]),
-                'share': _or_none(run.shares[i]),
+                **described[record['model']],
                 'benchmark': record['benchmark'],
                 **_numbers(record, 'predicted'),
             }
@@ -276,25 +293,27 @@ class Triage:
         rows of an end have the same verdict, which is by mean accuracy.
         Accuracies are fractions; unknown values are None.
         """
-        numbers: dict[tuple[str, str], Mapping[str, Any]] = {}
+        # By end and benchmark.
+        predicted: dict[tuple[str, str], Mapping[str, Any]] = {}
         for record in self.forecasts.records():
-            numbers[record['model'], record['benchmark']] = record
-        for e, end in enumerate(self.ends):
-            value, low, high = self.means[:, e]
-            numbers[end.name, MEAN] = {
+            key = record['model'], record['benchmark']
+            predicted[key] = record
+        for end, (value, low, high) in zip(self.ends, self.means.T):
+            predicted[end.name, MEAN] = {
                 'predicted': _or_none(value),
                 'low': _or_none(low),
                 'high': _or_none(high)
             }
         for benchmark, order in self.orders.items():
             for e, end in enumerate(self.ends):
+                numbers = predicted[end.name, benchmark]
                 yield {
                     'run': end.name,
                     'benchmark': benchmark,
                     'tokens': end.tokens,
                     'share': end.share,
                     'budget': end.budget,
-                    **_numbers(numbers[end.name, benchmark], 'forecast'),
+                    **_numbers(numbers, 'forecast'),
                     'best_rank': _or_none(order.first[e], int),
                     'worst_rank': _or_none(order.last[e], int),
                     'probability_best': _or_none(order.best[e]),
@@ -331,7 +350,8 @@ def _ranked(draws: Optional[NDArray], budgets: NDArray, level: float) -> Order:
     `draws`, `(n, E)`, are n random draws of their accuracies; if they are
     None, ranks are NaN. `budgets` are `(E,)`.
     """
-    found = Order(*np.full((3, len(budgets)), np.nan))
+    unknown = np.full((3, len(budgets)), np.nan)
+    found = Order(*unknown)
     if draws is None:
         return found
     for budget in np.unique(budgets):
@@ -371,7 +391,8 @@ def _verdicts(ends: Sequence[End], budgets: NDArray,
             rivals = _rivals(budgets, end.budget)
             highest = draws[:, rivals].max(axis=1)
             is_near = draws[:, e] >= highest - MARGIN
-            is_hopeless = is_near.mean() < LEAST_PROBABILITY
+            probability = is_near.mean()
+            is_hopeless = probability < LEAST_PROBABILITY
             verdicts.append(STOP if is_hopeless else GO_ON)
     return tuple(verdicts)
 
@@ -392,8 +413,9 @@ def _numbers(record: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _cells_by_model(predictions: Predictions) -> dict[str, tuple[str, ...]]:
     """Return the cells of each model, one for each benchmark."""
-    columns = [predictions.cells(name) for name in predictions.benchmarks]
-    return dict(zip(predictions.models, zip(*columns)))
+    columns = map(predictions.cells, predictions.benchmarks)
+    rows = zip(*columns)
+    return dict(zip(predictions.models, rows))
 
 
 def _percent(fraction: float) -> str:

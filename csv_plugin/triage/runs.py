@@ -40,7 +40,8 @@ class Run:
     mean_loss: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        if not (np.diff(self.tokens) > 0).all():
+        increases = np.diff(self.tokens)
+        if not (increases > 0).all():
             raise InputError(f'run {self.name!r}',
                              'one checkpoint at each number of tokens',
                              f'{self.tokens.tolist()}',
@@ -84,13 +85,16 @@ class Run:
         state of the first checkpoint.
         """
         last = len(self.shares) - 1
+        indices = np.arange(last + 1)
+        logs = np.log(self.shares)
         # The position among the checkpoints: an index with a fraction.
-        place = np.interp(
-            np.log(share), np.log(self.shares), np.arange(last + 1))
+        place = np.interp(np.log(share), logs, indices)
         before = int(place)
         after = min(before + 1, last)
         part = place - before
-        return (1 - part) * self.states[before] + part * self.states[after]
+        of_before = (1 - part) * self.states[before]
+        of_after = part * self.states[after]
+        return of_before + of_after
 
 
 def runs_of(predictor: Predictor,
@@ -110,7 +114,8 @@ def runs_of(predictor: Predictor,
     """
     names = tuple(checkpoints)
     table = features.select(names)
-    mean_exponents = predictor.joint(table).mean.mean(axis=1)
+    exponents = predictor.joint(table).mean  # (models, benchmarks)
+    mean_exponents = exponents.mean(axis=1)
     logs = log_losses(predictor, table.values)
     states = np.column_stack([mean_exponents, logs])
     points: Sequence[Checkpoint] = list(checkpoints.values())
@@ -120,7 +125,12 @@ def runs_of(predictor: Predictor,
         end = float(tokens[-1]) if are_finished else budget
         own_names = tuple(names[row] for row in rows)
         own_budget = float(budgets.get(name, end))
-        runs.append(
-            Run(name, own_names, tokens, own_budget, states[rows],
-                table.mean_loss[rows]))
+        run = Run(
+            name=name,
+            checkpoints=own_names,
+            tokens=tokens,
+            budget=own_budget,
+            states=states[rows],
+            mean_loss=table.mean_loss[rows])
+        runs.append(run)
     return runs

@@ -14,7 +14,7 @@ each family) is left out and predicted from the rest. The way with the larger
 mean squared error is used.
 """
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Optional
 
@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.tables import ModelInfo
-from csv_plugin.triage.future_losses import LossForecast, worse_and_better
+from csv_plugin.triage.future_losses import (LossForecast, Split,
+                                             worse_and_better)
 
 #: Errors of the law were measured on targets with up to this many times the
 #: compute of the largest fitted model. Few measurements lie beyond.
@@ -41,7 +42,8 @@ def forecast_sizes(
     The family of a target is `NEW`, or the family of at least one of `models`.
     The result has one entry per target: None if no back-test is possible.
     """
-    expected = LossLaw(models, logs).logs(targets)
+    law = LossLaw(models, logs)
+    expected = law.logs(targets)
     growths = _growth(targets, models)
     families = {row.family for row in models}
     # Errors of the back-tests; the key is True for targets of a new family.
@@ -52,24 +54,28 @@ def forecast_sizes(
         if is_new not in tests:
             tests[is_new] = back_test(logs, models, is_new)
         errors = growth * tests[is_new]
-        can_tell = len(errors) > 0
-        found.append(LossForecast(target_logs, errors) if can_tell else None)
+        forecast = None
+        if len(errors) > 0:
+            forecast = LossForecast(target_logs, errors)
+        found.append(forecast)
     return found
 
 
 class LossLaw:
     """The law of the losses on K units, fitted by regularised least squares.
 
-    `logs`, `(n, K)`, are the logarithms of the losses of n models. The rows of
-    `coefficients` are E, A and B, of standardised powers of N and D, and then
-    the offset of each family; its columns are the units.
+    `logs`, `(n, K)`, are the logarithms of the losses of n models. In
+    `coefficients`, each column belongs to a unit. The first row is E, the next
+    two rows are A and B for the standardised powers of N and D, and each
+    further row is the offset of a family.
     """
 
     def __init__(self, models: Sequence[ModelInfo], logs: NDArray) -> None:
         powers = _powers(models)
         self._centre = powers.mean(axis=0)
         self._spread = powers.std(axis=0)
-        self._families = sorted({row.family for row in models})
+        families = {row.family for row in models}
+        self._families = sorted(families)
         # If all models have the same number of tokens per parameter, the
         # powers of N and D are collinear. This small penalty makes the
         # solution unique.
@@ -77,8 +83,8 @@ class LossLaw:
         offset_penalties = [1.0] * len(self._families)
         penalties = [0, slope_penalty, slope_penalty, *offset_penalties]
         design = self._design(models)
-        self.coefficients = np.linalg.solve(
-            design.T @ design + np.diag(penalties), design.T @ logs)
+        penalised = design.T @ design + np.diag(penalties)
+        self.coefficients = np.linalg.solve(penalised, design.T @ logs)
 
     def logs(self, models: Sequence[ModelInfo]) -> NDArray[np.float64]:
         """Return expected logarithms of the losses of m models, `(m, K)`."""
@@ -87,14 +93,16 @@ class LossLaw:
 
     def _design(self, models: Sequence[ModelInfo]) -> NDArray[np.float64]:
         """Return the design matrix of m models, `(m, coefficients)`."""
-        powers = _powers(models)
-        is_family = np.zeros((len(models), len(self._families)))
+        n_models = len(models)
+        ones = np.ones((n_models, 1))
+        deviations = _powers(models) - self._centre
+        standardised = deviations / self._spread
+        is_family = np.zeros((n_models, len(self._families)))
         for m, row in enumerate(models):
             if row.family in self._families:
-                is_family[m, self._families.index(row.family)] = 1
-        ones = np.ones((len(models), 1))
-        return np.hstack([ones, (powers - self._centre) / self._spread,
-                          is_family])  # yapf: disable
+                column = self._families.index(row.family)
+                is_family[m, column] = 1
+        return np.hstack([ones, standardised, is_family])
 
 
 def back_test(logs: NDArray, models: Sequence[ModelInfo],
@@ -106,64 +114,67 @@ def back_test(logs: NDArray, models: Sequence[ModelInfo],
     that the errors are for a target of a new family: then whole families are
     left out, not single models.
     """
-    left_out = _errors_left_out(logs, models, is_new)
-    beyond = _errors_beyond(logs, models, is_new)
+    one_left_out = _one_left_out(models, is_new)
+    left_out = _errors(logs, models, one_left_out, is_new)
+    # Large models are predicted from small ones.
+    by_compute = worse_and_better(log_compute(models))
+    beyond = _errors(logs, models, by_compute, is_new)
     if not len(left_out):
         return beyond
-    if not len(beyond) or np.mean(left_out**2) >= np.mean(beyond**2):
+    if not len(beyond):
         return left_out
-    return beyond
+    square_left_out = np.mean(left_out**2)
+    square_beyond = np.mean(beyond**2)
+    return left_out if square_left_out >= square_beyond else beyond
 
 
-def _errors_left_out(logs: NDArray, models: Sequence[ModelInfo],
-                     is_new: bool) -> NDArray[np.float64]:
-    """Return the errors of models that are left out, `(E, K)`.
+def _one_left_out(models: Sequence[ModelInfo],
+                  is_new: bool) -> Iterator[Split]:
+    """Yield a split for each model, into all other models and this model.
 
-    Each model, or with `is_new` each family, is predicted from all others.
+    With `is_new`, yield a split for each family.
     """
     rows = np.arange(len(models))
     groups = rows
     if is_new:
-        groups = np.array([row.family for row in models])
-    errors = []
+        families = [row.family for row in models]
+        groups = np.array(families)
     for group in np.unique(groups):
-        is_held = groups == group
-        errors.append(
-            _errors(logs, models, rows[~is_held], rows[is_held], is_new))
-    return np.concatenate(errors)
+        is_held_out = groups == group
+        yield rows[~is_held_out], rows[is_held_out]
 
 
-def _errors_beyond(logs: NDArray, models: Sequence[ModelInfo],
-                   is_new: bool) -> NDArray[np.float64]:
-    """Return the errors of large models predicted from small ones, `(E, K)`.
+def _errors(logs: NDArray, models: Sequence[ModelInfo],
+            splits: Iterable[Split], is_new: bool) -> NDArray[np.float64]:
+    """Return the errors of laws on held-out models, `(E, K)`.
 
-    Models are large or small in compute, at each of the splits of
-    `worse_and_better`.
+    In each split, a law is fitted to the first group of models, and predicts
+    the second group. Errors are divided by `_growth`, so that they are valid
+    within the range of compute. A split gives no errors if all models of the
+    first group have the same size or the same number of tokens.
     """
-    errors = []
-    for smaller, larger in worse_and_better(log_compute(models)):
-        errors.append(_errors(logs, models, smaller, larger, is_new))
-    return np.concatenate(errors)
+    n_units = logs.shape[1]
+    found = [np.zeros((0, n_units))]
+    for kept, held_out in splits:
+        fitted = [models[row] for row in kept]
+        if not fitted or not _differ_in_both(fitted):
+            continue
+        targets = []
+        for row in held_out:
+            target = models[row]
+            if is_new:
+                target = replace(target, family=NEW)
+            targets.append(target)
+        law = LossLaw(fitted, logs[kept])
+        errors = logs[held_out] - law.logs(targets)
+        found.append(errors / _growth(targets, fitted))
+    return np.concatenate(found)
 
 
-def _errors(logs: NDArray, models: Sequence[ModelInfo], kept: NDArray,
-            held_out: NDArray, is_new: bool) -> NDArray[np.float64]:
-    """Fit a law to some models, and return its errors on held-out models.
-
-    `kept` and `held_out` are the indices of the models. Errors are divided by
-    `_growth`, so that they are valid within the range of compute. There are
-    none if all kept models have the same size or the same number of tokens.
-    """
-    fitted = [models[row] for row in kept]
-    if not fitted or not np.ptp(amounts_of(fitted), axis=0).all():
-        return np.zeros((0, logs.shape[1]))
-    new = []
-    for row in held_out:
-        model = models[row]
-        new.append(replace(model, family=NEW) if is_new else model)
-    expected = LossLaw(fitted, logs[kept]).logs(new)
-    errors: NDArray = (logs[held_out] - expected) / _growth(new, fitted)
-    return errors
+def _differ_in_both(models: Sequence[ModelInfo]) -> bool:
+    """Return whether models differ in size, and also in number of tokens."""
+    ranges = np.ptp(amounts_of(models), axis=0)
+    return bool(ranges.all())
 
 
 def _growth(models: Sequence[ModelInfo],
@@ -177,8 +188,10 @@ def _growth(models: Sequence[ModelInfo],
     least_spread = 0.5
     reached = log_compute(known)
     spread = max(reached.std(), least_spread)
-    beyond = np.maximum(log_compute(models) - reached.max(), 0)
-    return 1 + beyond[:, None] / spread
+    differences = log_compute(models) - reached.max()
+    beyond = np.maximum(differences, 0)
+    growth = 1 + beyond / spread
+    return growth[:, None]
 
 
 def amounts_of(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
@@ -192,12 +205,14 @@ def amounts_of(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
 def _powers(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
     """Return N^-0.2 and D^-0.2 of n models, `(n, 2)`."""
     exponent = -0.2
-    return amounts_of(models)**exponent
+    amounts = amounts_of(models)
+    return amounts**exponent
 
 
 def log_compute(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
     """Return logarithms of parameters times tokens, `(n,)`."""
-    return np.log(amounts_of(models)).sum(axis=1)
+    logs = np.log(amounts_of(models))
+    return logs.sum(axis=1)
 
 
 def check_sizes(where: str, models: Mapping[str, ModelInfo]) -> None:
@@ -211,15 +226,15 @@ def check_sizes(where: str, models: Mapping[str, ModelInfo]) -> None:
     if len(models) < least:
         raise InputError(where, f'{least} models or more to fit to',
                          f'{len(models)}', 'Name other splits by --fit.')
-    amounts = amounts_of([*models.values()])
-    for k, column in enumerate(('params_b', 'tokens')):
-        for name, amount in zip(models, amounts[:, k]):
+    by_column = amounts_of([*models.values()]).T  # (2, models)
+    for column, amounts in zip(('params_b', 'tokens'), by_column):
+        for name, amount in zip(models, amounts):
             if math.isnan(amount):
                 raise InputError(f'{where}, model {name!r}, column {column!r}',
                                  'a number', 'none', 'Fill it in.')
-        if np.ptp(amounts[:, k]) == 0:
+        if np.ptp(amounts) == 0:
             raise InputError(f'{where}, column {column!r}',
-                             'two numbers or more', f'{amounts[0, k]:g} alone',
+                             'two numbers or more', f'{amounts[0]:g} alone',
                              'Fit to models of several sizes.')
 
 
@@ -232,16 +247,17 @@ def targets_of(models: Mapping[str, ModelInfo], params_b: float,
     """
     sizes: dict[str, set[float]] = {}
     for row in models.values():
-        sizes.setdefault(row.family, set()).add(row.params_b)
+        own_sizes = sizes.setdefault(row.family, set())
+        own_sizes.add(row.params_b)
     families = []
     for family, own_sizes in sizes.items():
         if len(own_sizes) > 1:
             families.append(family)
     if len(sizes) > 1:
         families.append(NEW)
+    size = f'{params_b:g}B-{tokens / 1e9:g}B'
     targets = {}
     for family in families:
-        size = f'{params_b:g}B-{tokens / 1e9:g}B'
         name = f'{size} {family or "new family"}'
         targets[name] = ModelInfo(family, '', params_b, tokens)
     return targets

@@ -62,8 +62,11 @@ class TriageJob:
                  known: Optional[FilePath] = None,
                  may_come: bool = False) -> None:
         predictor.check_tokens()
-        self.predictor, self.budget = predictor, budget
-        self.dumps, self.history, self.known = dumps, history, known
+        self.predictor = predictor
+        self.budget = budget
+        self.dumps = dumps
+        self.history = history
+        self.known = known
         self.may_come = may_come
         self._table = read_checkpoints(table) if table else None
         # The stamp is part of the key because a file may be replaced.
@@ -74,7 +77,8 @@ class TriageJob:
 
         An `InputError` if there is a history, but no dump in it can be used.
         """
-        return self._read_history()[0]
+        runs, _ = self._read_history()
+        return runs
 
     def _read_history(self) -> tuple[set[str], FeatureTable]:
         """Return names of the earlier runs, and features of their checkpoints.
@@ -86,23 +90,26 @@ class TriageJob:
             raise InputError('history', 'losses of earlier, finished runs',
                              first_reason(refused, 'no dump'),
                              'Give other paths by --history, or omit it.')
-        described = describe_checkpoints(earlier, self._table)
-        runs = {checkpoint.run for checkpoint in described.values()}
-        return runs, self._features_of(written)
+        checkpoints = describe_checkpoints(earlier, self._table)
+        runs = {checkpoint.run for checkpoint in checkpoints.values()}
+        features = self._features_of(written)
+        return runs, features
 
     def history_features(self) -> FeatureTable:
         """Return the features of the checkpoints of the earlier runs.
 
         Errors are as in `read_history`.
         """
-        return self._read_history()[1]
+        _, features = self._read_history()
+        return features
 
     def _features_of(self, written: Mapping[str,
                                             _DumpVersion]) -> FeatureTable:
         """Return the features of the dumps that could be used."""
         columns = self.predictor.columns
-        no_losses = np.zeros((0, len(columns.units)))
-        # `concatenate` needs the empty table if no dump can be used.
+        n_units = len(columns.units)
+        # `concatenate` needs an empty table if no dump can be used.
+        no_losses = np.zeros((0, n_units))
         found = [FeatureTable((), columns, no_losses)]
         for version in written.values():
             if version in self._features:
@@ -115,17 +122,20 @@ class TriageJob:
         Raises the errors of `find_dumps`, `describe_checkpoints`, `read_known`
         and `judge`.
         """
-        dumps, earlier = find_dumps(self.dumps), find_dumps(self.history)
+        dumps = find_dumps(self.dumps)
+        earlier = find_dumps(self.history)
         written = _written(dumps | earlier)
         refused = self._read(written, progress)
-        known, notes = None, list[str]()
+        known = None
+        notes: list[str] = []
         if self.known:
             known, notes = read_known(self.known, written,
                                       self.predictor.names, self.may_come)
-        triage = judge(self.predictor, self._features_of(written),
-                       describe_checkpoints(dumps, self._table),
-                       describe_checkpoints(earlier, self._table), self.budget,
-                       refused, known)
+        features = self._features_of(written)
+        checkpoints = describe_checkpoints(dumps, self._table)
+        history = describe_checkpoints(earlier, self._table)
+        triage = judge(self.predictor, features, checkpoints, history,
+                       self.budget, refused, known)
         return replace(triage, notes=(*triage.notes, *notes))
 
     def _read(self,
@@ -138,12 +148,13 @@ class TriageJob:
                 new.append(name)
         refused = {}
         for name in progress(new):
-            place, _ = written[name]
+            version = written[name]
+            place, _ = version
             features = or_missing(self._features_from, place)
             if isinstance(features, Missing):
                 refused[name] = features.reason
             else:
-                self._features[written[name]] = features
+                self._features[version] = features
         return refused
 
     def _features_from(self, dump: DumpPlace) -> FeatureTable:
@@ -154,7 +165,10 @@ class TriageJob:
 
 def _written(dumps: Mapping[str, DumpPlace]) -> dict[str, _DumpVersion]:
     """Return the current version of each dump, by name."""
-    return {name: (place, place.stamp()) for name, place in dumps.items()}
+    written: dict[str, _DumpVersion] = {}
+    for name, place in dumps.items():
+        written[name] = place, place.stamp()
+    return written
 
 
 def watch(update: Callable[[], Optional[Triage]], show: Callable[[Triage],
@@ -173,9 +187,10 @@ def watch(update: Callable[[], Optional[Triage]], show: Callable[[Triage],
             try:
                 triage = update()
             except (InputError, OSError) as error:
-                if str(error) != complaint:
-                    complain(str(error))
-                complaint = str(error)
+                reason = str(error)
+                if reason != complaint:
+                    complain(reason)
+                complaint = reason
             else:
                 complaint = ''
                 if triage is not None:

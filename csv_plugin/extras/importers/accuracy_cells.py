@@ -53,21 +53,25 @@ def accuracy_table(where: str, models: Optional[Sequence[str]],
             with_cell.update(found[name])
         models = sorted(with_cell)
     places = {model: place for place, model in enumerate(models)}
-    accuracies = np.full((len(models), len(kept)), math.nan)
+    shape = len(models), len(kept)
+    accuracies = np.full(shape, math.nan)
     records: list[Measured] = []
     by_benchmark: dict[str, list[Measured]] = {}
     for column, name in enumerate(kept):
-        by_benchmark[name] = []
+        own_records = []
         for model, (accuracy, record) in found[name].items():
-            accuracies[places[model], column] = accuracy
-            by_benchmark[name].append(record)
-        records += by_benchmark[name]
+            row = places[model]
+            accuracies[row, column] = accuracy
+            own_records.append(record)
+        by_benchmark[name] = own_records
+        records += own_records
     check(records)
     levels = []
     n_items = []
     for name in kept:
-        levels.append(infos[name].chance)
-        n_items.append(_n_items(name, by_benchmark[name], infos[name].n_items))
+        info = infos[name]
+        levels.append(info.chance)
+        n_items.append(_n_items(name, by_benchmark[name], info.n_items))
     return AccuracyTable(
         tuple(models), tuple(kept), accuracies, np.array(levels),
         np.array(n_items, np.int64), tuple(records))
@@ -87,7 +91,9 @@ def _kept(found: Iterable[str], patterns: Sequence[str], chance: Iterable[str],
         for name in sorted(found):
             if fnmatchcase(name, pattern):
                 names[name] = None
-    kept = [name for name in names if name in known] or [*names]
+    kept = [name for name in names if name in known]
+    if not kept:
+        return list(names)
     for name in names:
         if name not in kept:
             left_out.add('benchmark',
@@ -101,13 +107,15 @@ def _n_items(name: str, records: Sequence[Measured], known: int) -> int:
     parts = []
     for record in records:
         parts.append(record.facts.get(PART))
-        if record.facts.get(N_ITEMS):
-            stated.add(record.facts[N_ITEMS])
+        n_items = record.facts.get(N_ITEMS)
+        if n_items:
+            stated.add(n_items)
+    if not stated:
+        return 0 if 'some' in parts else known
+    least = min(stated)
     if len(stated) > 1:
         warnings.warn(
-            f'accuracies on {name!r} were measured on {min(stated)} to '
-            f'{max(stated)} items: {min(stated)} is taken for all.',
+            f'accuracies on {name!r} were measured on {least} to '
+            f'{max(stated)} items: {least} is taken for all.',
             stacklevel=4)
-    if not stated and 'some' in parts:
-        return 0
-    return min(stated, default=known)
+    return least

@@ -72,7 +72,7 @@ def read_every_eval_ever(
     check_list('paths of records', paths)
     check_list('benchmarks', benchmarks)
     left_out = LeftOut()
-    paths = [*paths]
+    paths = list(paths)
     cells: list[Cell] = []
     for path in _files(paths):
         cells += _cells(path, benchmarks, left_out)
@@ -85,15 +85,19 @@ def read_every_eval_ever(
 
     models = usable(of_one_model, by_model, 'model', left_out)
     by_task = _by('task', chain.from_iterable(models.values()))
-    columns = usable(lambda name: _column(name, by_task[name], left_out),
-                     sorted(by_task), 'evaluation', left_out)
+
+    def of_one_task(task: str) -> list[Cell]:
+        return _column(task, by_task[task], left_out)
+
+    columns = usable(of_one_task, sorted(by_task), 'evaluation', left_out)
     where = ', '.join(map(str, paths))
     for pattern in benchmarks:
         if not any(fnmatchcase(name, pattern) for name in columns):
             raise InputError(where, f'accuracies on {pattern}', left_out.text,
                              'Name evaluations whose metric is an accuracy.')
-    return accuracy_table(where, None, chain.from_iterable(columns.values()),
-                          benchmarks, chance, warn_of_differences, left_out)
+    chosen = chain.from_iterable(columns.values())
+    return accuracy_table(where, None, chosen, benchmarks, chance,
+                          warn_of_differences, left_out)
 
 
 def _by(owner: str, cells: Iterable[Cell]) -> dict[str, list[Cell]]:
@@ -101,7 +105,8 @@ def _by(owner: str, cells: Iterable[Cell]) -> dict[str, list[Cell]]:
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         _, record = cell
-        groups.setdefault(getattr(record, owner), []).append(cell)
+        name = getattr(record, owner)
+        groups.setdefault(name, []).append(cell)
     return groups
 
 
@@ -116,10 +121,14 @@ def _column(name: str, scores: Sequence[Cell],
     cells = []
     records = []
     for model, of_model in _by('name', scores).items():
-        same = [cell for cell in of_model if cell[1].facts[METRIC] == metric]
+        part = f'{name} of {model}'
+        same = []
+        for cell in of_model:
+            _, record = cell
+            if record.facts[METRIC] == metric:
+                same.append(cell)
         if not same:
-            left_out.add('result', f'other models have the {metric}',
-                         f'{name} of {model}')
+            left_out.add('result', f'other models have the {metric}', part)
             continue
         # Records with fewer items are trial runs on a part of them.
         most = max(map(_n_items, same))
@@ -131,14 +140,15 @@ def _column(name: str, scores: Sequence[Cell],
             accuracies[accuracy] = None
             files[record.file] = None
         if len(accuracies) > 1:
-            left_out.add('result', f'scores differ, in {" and ".join(files)}',
-                         f'{name} of {model}')
+            places = ' and '.join(files)
+            left_out.add('result', f'scores differ, in {places}', part)
             continue
         if len(wanted) < len(same):
-            left_out.add('result', 'another record has more items',
-                         f'{name} of {model}')
-        cells.append(wanted[0])
-        records.append(wanted[0][1])
+            left_out.add('result', 'another record has more items', part)
+        first = wanted[0]
+        _, record = first
+        cells.append(first)
+        records.append(record)
     check_settings(records, (SHOTS, ))
     if not cells:
         raise InputError(name, f'a model with a single {metric}',
@@ -155,7 +165,8 @@ def _most_used_metric(scores: Sequence[Cell]) -> str:
     uses = Counter[str]()
     for of_model in _by('name', scores).values():
         # A metric counts once for each model that has it.
-        uses.update({record.facts[METRIC] for _, record in of_model})
+        metrics = {record.facts[METRIC] for _, record in of_model}
+        uses.update(metrics)
     return max(sorted(uses), key=lambda metric: uses[metric])
 
 
@@ -165,6 +176,7 @@ def _n_items(cell: Cell) -> int:
 
 
 def _files(paths: Iterable[FilePath]) -> Iterator[Path]:
+    """Yield the paths of files, and the JSON files in folders."""
     for path in map(Path, paths):
         if not path.is_dir():
             yield path
@@ -182,7 +194,8 @@ def _cells(path: Path, wanted: Sequence[str],
     try:
         record = read_json_part(path, _REMEDY)
         version = record.get('schema_version', str)
-        if version.rpartition('.')[0] not in VERSIONS:
+        major_and_minor, _, _ = version.rpartition('.')
+        if major_and_minor not in VERSIONS:
             raise InputError(
                 path, 'a record of Every Eval Ever in version '
                 f'{" or ".join(VERSIONS)}', f'version {version!r}'[:80],
@@ -195,7 +208,8 @@ def _cells(path: Path, wanted: Sequence[str],
         return
     for result in results:
         name = str(result.fields.get('evaluation_name'))
-        if wanted and not any(fnmatchcase(name, part) for part in wanted):
+        matches = [fnmatchcase(name, part) for part in wanted]
+        if wanted and not any(matches):
             continue
         try:
             yield _cell(result, replace(measured, task=name))
@@ -205,23 +219,33 @@ def _cells(path: Path, wanted: Sequence[str],
 
 
 def _weights(path: Path, model: JsonPart) -> Measured:
+    """Return what a record states about the weights of its model."""
     stated = partial(inside, model.fields, 'additional_details')
     args = arguments(stated('model_args'))
-    return Measured(
-        model.get('id', str), '', str(path), {
-            'revision': stated('revision') or args.get('revision'),
-            'commit': stated('sha'),
-            'dtype': stated('dtype') or stated('precision'),
-            'quantization': quantization(args)
-        })
+    facts = {
+        'revision': stated('revision') or args.get('revision'),
+        'commit': stated('sha'),
+        'dtype': stated('dtype') or stated('precision'),
+        'quantization': quantization(args),
+    }
+    name = model.get('id', str)
+    return Measured(name, '', str(path), facts)
 
 
 def _cell(result: JsonPart, measured: Measured) -> Cell:
+    """Return the accuracy in a result, and how it was measured.
+
+    `measured` states the model and the evaluation. An `InputError` if the
+    result is not an accuracy.
+    """
     config = result.part('metric_config')
     details = result.part('score_details')
+    stated_numbers = (
+        inside(details.fields, 'uncertainty', 'num_samples'),
+        inside(result.fields, 'source_data', 'samples_number'),
+    )
     n_items = None
-    for stated in (inside(details.fields, 'uncertainty', 'num_samples'),
-                   inside(result.fields, 'source_data', 'samples_number')):
+    for stated in stated_numbers:
         if n_items is None and type(stated) is int and stated > 0:
             n_items = stated
     generation = inside(result.fields, 'generation_config',
@@ -243,8 +267,9 @@ def _metric(evaluation: str, config: JsonPart) -> str:
     fields = config.fields
     names = []
     for field in ('metric_kind', 'metric_id', 'metric_name'):
-        if isinstance(fields.get(field), str):
-            names.append(fields[field])
+        name = fields.get(field)
+        if isinstance(name, str):
+            names.append(name)
     if names:
         # The first of these fields must name an accuracy.
         found = list(map(_accuracy, names))
@@ -252,10 +277,9 @@ def _metric(evaluation: str, config: JsonPart) -> str:
     else:
         # Without these fields, the description of the evaluation or its name,
         # such as 'MMLU - EM', may contain the metric.
-        names = [
-            str(fields.get('evaluation_description')),
-            evaluation.rpartition(' - ')[2]
-        ]
+        description = str(fields.get('evaluation_description'))
+        _, _, end_of_name = evaluation.rpartition(' - ')
+        names = [description, end_of_name]
         found = list(map(_accuracy, names))
         is_accuracy = any(found)
     if fields.get('lower_is_better') or not is_accuracy:
@@ -272,25 +296,26 @@ def _accuracy(name: str) -> str:
     """Return the accuracy that a name or description states, '' if none."""
     words = name.lower().replace('_', ' ')
     # An id may begin with the name of its leaderboard.
-    last_part = words.rpartition('.')[2]
+    _, _, last_part = words.rpartition('.')
     found = _ACCURACY.match(words) or _ACCURACY.match(last_part)
     if not found or is_no_accuracy(found[0]):
         return ''
-    return found[1] + _SAME.get(found[2], found[2])
+    prefix, metric = found.groups()
+    return prefix + _SAME.get(metric, metric)
 
 
 def _fraction(metric: JsonPart, score: float) -> float:
-    of_unit = _LARGEST.get(str(metric.fields.get('metric_unit')))
+    """Return a score, divided by the largest possible score."""
+    unit = metric.fields.get('metric_unit')
+    of_unit = _LARGEST.get(str(unit))
     if of_unit and metric.fields.get('max_score') is None:
         largest: float = of_unit
     else:
         largest = metric.number('max_score')
     if score <= 1 and of_unit and largest != of_unit:
-        raise metric.error(
-            'max_score',
-            f'the largest score in {metric.fields["metric_unit"]}')
+        raise metric.error('max_score', f'the largest score in {unit}')
     if largest not in (1, 100) or not 0 <= score <= largest:
         raise InputError(metric.where, 'a score from 0 to 1, or to 100',
-                         f'{score} of '
-                         f'{largest}', 'Leave the record out, or correct it.')
+                         f'{score} of {largest}',
+                         'Leave the record out, or correct it.')
     return score / largest

@@ -31,10 +31,13 @@ def right_answer(label: Any, n_answers: int) -> int | str:
     out.
     """
     labels = label if isinstance(label, list) else [label]
+    if not labels:
+        return NO_RIGHT
     if len(labels) > 1:
         return SEVERAL_RIGHT
-    if labels and type(labels[0]) is int and 0 <= labels[0] < n_answers:
-        return labels[0]
+    [index] = labels
+    if type(index) is int and 0 <= index < n_answers:
+        return index
     return NO_RIGHT
 
 
@@ -50,7 +53,8 @@ class LeftOut:
 
     def add(self, noun: str, reason: str, part: str) -> None:
         """Add the name of a part, its kind `noun`, such as 'item', and why."""
-        self._parts.setdefault((noun, reason), {})[part] = None
+        parts = self._parts.setdefault((noun, reason), {})
+        parts[part] = None
 
     @property
     def lines(self) -> list[str]:
@@ -137,8 +141,8 @@ def read_items(where: FilePath, read: Callable[[str], list[_Value | str]],
             else:
                 kept.append(value)
         for reason, number in reasons.items():
-            left_out.add('part', reason,
-                         f'{counted(number, "item")} of {task}')
+            part = f'{counted(number, "item")} of {task}'
+            left_out.add('part', reason, part)
         if kept:
             items[task] = kept
     if not items:

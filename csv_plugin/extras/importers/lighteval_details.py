@@ -38,50 +38,73 @@ def read_lighteval(path: FilePath, tasks: Sequence[str],
     files = [*Path(path).rglob('details_*.parquet')]
     if not files:
         raise InputError(path, 'details_*.parquet', 'none', _REMEDY)
-    models = sorted({str(file.parents[1]) for file in files})
+    folders = {str(file.parents[1]) for file in files}
+    models = sorted(folders)
     if len(models) > 1:
         raise InputError(path, 'outputs of one model', ', '.join(models),
                          'Name the folder of each model.')
     runs: dict[str, list[Path]] = {}
     for file in sorted(files, key=_date):
-        task = file.stem.removeprefix('details_').rpartition('_')[0]
+        name = file.stem.removeprefix('details_')
+        task, _, _ = name.rpartition('_')
         runs.setdefault(task, []).append(file)
-    return read_items(path, lambda task: _answers(task, runs[task], left_out),
-                      sorted(runs), tasks, left_out)
+
+    def read(task: str) -> list[Answer]:
+        return _answers(task, runs[task], left_out)
+
+    return read_items(path, read, sorted(runs), tasks, left_out)
 
 
 def _date(file: Path) -> str:
-    return file.stem.rpartition('_')[2]
+    _, _, date = file.stem.rpartition('_')
+    return date
 
 
 def _answers(task: str, runs: Sequence[Path],
              left_out: LeftOut) -> list[Answer]:
+    """Return the losses on the items of a task.
+
+    `runs` are the files with details of the task, the newest last. Only the
+    run that counts is used.
+    """
     records = {}
     rows = {}
     for file in runs:
         records[file] = _measured(task, file)
-        rows[file] = list(read_rows_of(file, ('doc', 'model_response')))
+        rows[file] = _rows(file)
     check_weights(filter(None, records.values()))
     # `max` returns the first maximum: in reversed order, the newest run.
-    chosen = max(runs[::-1], key=lambda file: len(rows[file]))
+    newest_first = runs[::-1]
+    chosen = max(newest_first, key=lambda file: len(rows[file]))
     for file in runs:
         if file != chosen:
+            items = counted(len(rows[file]), 'item')
             left_out.add('run', 'another run has more items or is newer',
-                         f'{counted(len(rows[file]), "item")} of {task}')
-    parts = []
+                         f'{items} of {task}')
     ids = []
     contents = []
-    for number, row in enumerate(rows[chosen]):
-        part = JsonPart(f'{chosen}, row {number}', row, _REMEDY)
-        doc = part.part('doc')
+    for row in rows[chosen]:
+        doc = row.part('doc')
+        name = doc.get('id', str)
         content = [doc.fields.get('query'), doc.fields.get('choices')]
-        parts.append(part)
-        ids.append(f'{task}/{doc.get("id", str)}')
+        ids.append(f'{task}/{name}')
         contents.append(repr(content))
+    names = told_apart(ids, contents)
+    measured = records[chosen]
     answers = []
-    for part, name in zip(parts, told_apart(ids, contents)):
-        answers.append(_answer(part, name, records[chosen]))
+    for row, name in zip(rows[chosen], names):
+        answers.append(_answer(row, name, measured))
     return answers
+
+
+def _rows(file: Path) -> list[JsonPart]:
+    """Return the rows of a file with details, one for each item."""
+    rows = []
+    columns = 'doc', 'model_response'
+    for number, row in enumerate(read_rows_of(file, columns)):
+        where = f'{file}, row {number}'
+        rows.append(JsonPart(where, row, _REMEDY))
+    return rows
 
 
 def _measured(task: str, file: Path) -> Optional[Measured]:
@@ -95,8 +118,9 @@ def _measured(task: str, file: Path) -> Optional[Measured]:
         if parent.name == 'details':
             # Of several folders of this name, the innermost counts.
             details = parent
-    results = Path(details.parent, 'results', folder.relative_to(details),
-                   f'results_{_date(file)}.json')
+    model_folder = folder.relative_to(details)
+    name = f'results_{_date(file)}.json'
+    results = Path(details.parent, 'results', model_folder, name)
     if not results.is_file():
         return None
     content = read_json_part(results, _REMEDY).fields
@@ -104,22 +128,26 @@ def _measured(task: str, file: Path) -> Optional[Measured]:
     template = config('override_chat_template')
     if template is not None:
         template = 'some' if template else 'none'
-    version = inside(content, 'versions', task)
-    return Measured(
-        '', task, str(results), {
-            'model': config('model_name'),
-            'revision': config('revision'),
-            'dtype': config('dtype'),
-            'quantization': quantization(arguments(config())),
-            'adapter': config('base_model') or 'none',
-            SHOTS: task.rpartition('|')[2],
-            VERSION: version,
-            TEMPLATE: template,
-            SYSTEM: config('system_prompt') or 'none'
-        })
+    _, _, n_shots = task.rpartition('|')
+    facts = {
+        'model': config('model_name'),
+        'revision': config('revision'),
+        'dtype': config('dtype'),
+        'quantization': quantization(arguments(config())),
+        'adapter': config('base_model') or 'none',
+        SHOTS: n_shots,
+        VERSION: inside(content, 'versions', task),
+        TEMPLATE: template,
+        SYSTEM: config('system_prompt') or 'none',
+    }
+    return Measured('', task, str(results), facts)
 
 
 def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
+    """Return the loss on the right answer of an item, called `name`.
+
+    If the item cannot be used, return the reason instead.
+    """
     doc = row.part('doc')
     response = row.part('model_response')
     methods = doc.get('sampling_methods', list)
@@ -127,12 +155,15 @@ def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
         return _ONE_OFF if 'PERPLEXITY' in methods else GENERATED
     choices = doc.get('choices', list)
     logprobs = response.get('logprobs', list)
-    index = right_answer(doc.fields.get('gold_index'), len(choices))
+    gold = doc.fields.get('gold_index')
+    index = right_answer(gold, len(choices))
     if isinstance(index, str):
         return index
+    logprob = None
+    if len(logprobs) == len(choices):
+        logprob = logprobs[index]
     # SGLang gives a number for each token of the answer, other backends one
     # for the whole answer.
-    logprob = logprobs[index] if len(logprobs) == len(choices) else None
     parts = logprob if isinstance(logprob, list) else [logprob]
     if not all(map(is_number, parts)):
         raise response.error('logprobs', f'{len(choices)} log-likelihoods')
@@ -144,8 +175,9 @@ def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
     answer = choices[index]
     if not isinstance(answer, str):
         raise doc.error('choices', 'texts')
-    return TextLoss(name, context + answer, 0.0 - sum(parts), len(context),
-                    row.where, measured)
+    nats = 0.0 - sum(parts)
+    return TextLoss(name, context + answer, nats, len(context), row.where,
+                    measured)
 
 
 def _context(doc: JsonPart) -> str:

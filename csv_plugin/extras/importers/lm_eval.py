@@ -88,7 +88,8 @@ def write_lm_eval_task(folder: FilePath, texts: TextSet) -> str:
 
 def _line(text_id: str, text: str) -> str:
     row = {'text_id': text_id, 'text': text}
-    return json.dumps(row, ensure_ascii=False) + '\n'
+    line = json.dumps(row, ensure_ascii=False)
+    return f'{line}\n'
 
 
 def _task_name(texts: TextSet) -> str:
@@ -141,14 +142,15 @@ def _text_loss(row: JsonPart, measured: Measured) -> TextLoss:
     if not are_numbers or pair[1] != n_bytes:
         raise row.error('bits_per_byte',
                         f'a log-likelihood and {n_bytes} bytes')
-    if text_id == _PROBE and pair[0]:
+    log_likelihood, _ = pair
+    # Subtracted from 0.0, a log-likelihood of 0 gives 0.0, not -0.0.
+    nats = 0.0 - log_likelihood
+    if text_id == _PROBE and nats:
         raise InputError(
-            row.where, 'no loss on the empty text', f'{-pair[0]:g} nats',
+            row.where, 'no loss on the empty text', f'{nats:g} nats',
             'The tokenizer adds a BOS token, and so does the harness: run the '
             'harness with add_bos_token=False among --model_args.')
-    # Subtracted from 0.0, a log-likelihood of 0 gives 0.0, not -0.0.
-    return TextLoss(
-        text_id, text, 0.0 - pair[0], where=row.where, measured=measured)
+    return TextLoss(text_id, text, nats, where=row.where, measured=measured)
 
 
 def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
@@ -163,6 +165,7 @@ def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
     '<task>|<few-shot examples>/<id>'. `tasks` are the `patterns` of
     `read_items`; the name of a group stands for all its tasks.
     """
+    model = Path(path).name
     runs = read_runs(path, left_out)
     wanted = _leaves(runs, tasks)
     kinds = _kinds(runs)
@@ -172,13 +175,16 @@ def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
             raise InputError(path, 'answers that were scored',
                              f'the output type {kinds[task]!r}',
                              'Choose other tasks.')
-        samples, measured = samples_of(runs, Path(path).name, task, left_out)
-        prefix = f'{task}|{measured.facts[SHOTS] or 0}/'
+        samples, measured = samples_of(runs, model, task, left_out)
+        n_shots = measured.facts[SHOTS] or 0
+        prefix = f'{task}|{n_shots}/'
         rows = _first_filter(samples)
         ids = []
+        contents = []
         for row in rows:
             ids.append(f'{prefix}{row.fields.get("doc_id")}')
-        names = told_apart(ids, list(map(_content, rows)))
+            contents.append(_content(row))
+        names = told_apart(ids, contents)
         answers = []
         for row, name in zip(rows, names):
             answers.append(_answer(row, name, measured))
@@ -254,8 +260,9 @@ def read_lm_eval_answers(
             if kind is not None:
                 leaves[task] = task
     chosen = {}
+    wanted = metrics or {}
     for leaf, task in leaves.items():
-        metric = (metrics or {}).get(task)
+        metric = wanted.get(task)
         if metric:
             chosen[leaf] = metric
     answers: dict[str, dict[str, Mapping[str, float]]] = {}
@@ -290,8 +297,11 @@ def _grades(result: Result) -> dict[str, float]:
     filters = result.run.filters(result.task, metric)
     uses = Counter[str]()
     grades = dict[str, float]()
-    for row in read_json_rows(result.run.samples(result.task), REMEDY):
-        item = f'{row.fields.get("doc_id")} {row.fields.get("doc_hash", "")}'
+    samples = result.run.samples(result.task)
+    for row in read_json_rows(samples, REMEDY):
+        doc_id = row.fields.get('doc_id')
+        doc_hash = row.fields.get('doc_hash', '')
+        item = f'{doc_id} {doc_hash}'
         name = row.fields.get('filter') or ''
         if not name and uses[item] < len(filters):
             # Before 0.4.5, rows do not name their filter. The rows of an item
@@ -309,7 +319,8 @@ def _grades(result: Result) -> dict[str, float]:
 def _grade(row: JsonPart, metric: str) -> float:
     value = row.fields[metric]
     # Some tasks log true and false.
-    grade = float(value) if isinstance(value, bool) else row.number(metric)
+    is_bool = isinstance(value, bool)
+    grade = float(value) if is_bool else row.number(metric)
     if not 0 <= grade <= 1:
         raise row.error(metric, 'a grade from 0 to 1')
     return grade
@@ -346,6 +357,10 @@ def _kinds(runs: Sequence[Run]) -> dict[str, Optional[str]]:
 
 
 def _answer(row: JsonPart, name: str, measured: Measured) -> Answer:
+    """Return the loss on the right answer of an item, called `name`.
+
+    If the item cannot be used, return the reason instead.
+    """
     fields = row.fields
     try:
         asked = [*fields['arguments'].values()]
@@ -372,9 +387,11 @@ def _answer(row: JsonPart, name: str, measured: Measured) -> Answer:
         return 'a log-likelihood that is not finite'
     # Number of characters of the hash that stands for the prompt.
     n_hash = 16
-    digest = sha256(kept.encode('utf-8', 'backslashreplace')).hexdigest()
-    return TextLoss(name, digest[:n_hash] + scored_text, 0.0 - log_likelihood,
-                    n_hash, row.where, measured)
+    data = kept.encode('utf-8', 'backslashreplace')
+    digest = sha256(data).hexdigest()[:n_hash]
+    nats = 0.0 - log_likelihood
+    return TextLoss(name, digest + scored_text, nats, n_hash, row.where,
+                    measured)
 
 
 def _right(row: JsonPart, answers: Sequence[str],
@@ -394,7 +411,9 @@ def _right(row: JsonPart, answers: Sequence[str],
             right.append(index)
     accuracy = row.fields.get('acc')
     if len(right) > 1 and accuracy in (0, 1):
-        values = [float(pair[0]) for pair in scored[:len(answers)]]
+        values = []
+        for log_likelihood, *_ in scored[:len(answers)]:
+            values.append(float(log_likelihood))
         best = values.index(max(values))
         # The answer with the highest log-likelihood is the right one if the
         # accuracy is 1, and a wrong one if it is 0.

@@ -153,18 +153,22 @@ class Run:
 
     @cached_property
     def _weights(self) -> dict[str, Any]:
+        """Facts about the weights of the model, None where not stated."""
         config = self.content.get('config')
         args = arguments(inside(config, 'model_args'))
-        dtype = str(inside(config, 'model_dtype') or args.get('dtype', 'auto'))
-        # For GPT-NeoX, `iteration` is the number of the loaded checkpoint.
-        revision = (
-            inside(config, 'model_revision') or args.get('revision')
-            or args.get('iteration'))
+        dtype = inside(config, 'model_dtype') or args.get('dtype', 'auto')
+        dtype = str(dtype)
+        revision = inside(config, 'model_revision') or args.get('revision')
+        if not revision:
+            # For GPT-NeoX, the number of the loaded checkpoint.
+            revision = args.get('iteration')
         if not revision and 'pretrained' in args:
             revision = 'main'
         if revision and 'subfolder' in args:
             revision = f'{revision}/{args["subfolder"]}'
         adapter = args.get('peft') or args.get('delta')
+        if not adapter and args:
+            adapter = 'none'
         # The harness's own name of the model is not used: it is the adapter's
         # name if there is one, and made up if there are no arguments.
         model = None
@@ -176,7 +180,7 @@ class Run:
             'commit': inside(config, 'model_sha') or None,
             'dtype': _DTYPES.get(dtype, dtype.removeprefix('torch.')),
             'quantization': quantization(args),
-            'adapter': adapter or ('none' if args else None),
+            'adapter': adapter or None,
         }
 
     def leaves(self, task: str, above: Sequence[str] = ()) -> list[str]:
@@ -199,8 +203,8 @@ class Run:
             return None if shots is None else str(shots)
         # The file states 0 for groups, which have no config.
         shots = inside(self.content, 'n-shot', task)
-        is_known = inside(self.content, 'configs', task) and shots is not None
-        return str(shots) if is_known else None
+        is_task = bool(inside(self.content, 'configs', task))
+        return str(shots) if is_task and shots is not None else None
 
     def _version(self, task: str) -> Optional[str]:
         version = inside(self.content, 'versions', task)
@@ -237,9 +241,9 @@ class Run:
 
     def _n_items(self, task: str, limit: Any) -> Optional[float]:
         """Return the number of items that were run; None if not stated."""
-        stated = (inside(self.results, task, 'sample_len'),
-                  inside(self.content, 'n-samples', task, 'effective'), limit)
-        for n_items in stated:
+        n_scored = inside(self.results, task, 'sample_len')
+        effective = inside(self.content, 'n-samples', task, 'effective')
+        for n_items in (n_scored, effective, limit):
             if is_number(n_items) and n_items >= 1:
                 return n_items
         return None
@@ -255,19 +259,25 @@ def read_runs(path: FilePath, left_out: LeftOut) -> list[Run]:
     if not root.exists():
         raise InputError(path, 'the outputs of a model', NOT_THERE,
                          'Check the path.')
-    files = [root] if root.is_file() else sorted(root.rglob('*.json'))
+    files = [root]
+    if not root.is_file():
+        files = sorted(root.rglob('*.json'))
     if not files:
         raise InputError(
             path, 'results of lm-evaluation-harness, *.json', 'none',
             'Give the path that was given to --output_path of '
             'the harness.')
     names = [os.path.relpath(file, root) for file in files]
-    runs = usable(lambda name: _read_run(root, root / name), names, 'file',
-                  left_out)
+
+    def read(name: str) -> Run:
+        return _read_run(root, root / name)
+
+    runs = usable(read, names, 'file', left_out)
     return sorted(runs.values(), key=lambda run: run.when)
 
 
 def _read_run(root: Path, file: Path) -> Run:
+    """Read a file of results; an `InputError` if it is other JSON."""
     content = read_json_part(file, REMEDY).fields
     parts = {name for name in content if isinstance(content[name], dict)}
     found = ''
@@ -301,7 +311,8 @@ def run_of(runs: Iterable[Run], name: str, task: str,
             found.append((run, run.measured(name, task)))
     # `runs` have the newest last. Reversed and sorted by a stable sort, equal
     # runs have the newest first.
-    found = sorted(found[::-1], key=lambda pair: _cut(pair[1]))
+    newest_first = found[::-1]
+    found = sorted(newest_first, key=lambda pair: _cut(pair[1]))
     records = []
     n_whole = 0
     for _, record in found:
@@ -318,7 +329,10 @@ def run_of(runs: Iterable[Run], name: str, task: str,
         else:
             reason = 'a run of all items counts before a run of some items'
         left_out.add('run', reason, f'{task} in {run.path.name}')
-    return found[0][0] if found else None
+    if not found:
+        return None
+    run, _ = found[0]
+    return run
 
 
 def samples_of(runs: Sequence[Run], name: str, task: str,
@@ -342,15 +356,17 @@ def logged(runs: Iterable[Run], task: str) -> list[Run]:
 
 
 def _no_samples(runs: Iterable[Run]) -> str:
-    versions = {run.version for run in runs}
-    return ('no samples_*.jsonl beside results of version '
-            f'{" and ".join(sorted(versions))}')
+    versions = sorted({run.version for run in runs})
+    named = ' and '.join(versions)
+    return f'no samples_*.jsonl beside results of version {named}'
 
 
 def _cut(record: Measured) -> float:
     """Return a sort key: 0 for a complete run, else 1 / number of items."""
-    is_cut = record.facts[PART] == 'some'
-    return 1 / (record.facts[N_ITEMS] or 1) if is_cut else 0
+    if record.facts[PART] != 'some':
+        return 0
+    n_items = record.facts[N_ITEMS] or 1
+    return 1 / n_items
 
 
 def arguments(args: Any) -> dict[str, str]:
@@ -372,8 +388,9 @@ def arguments(args: Any) -> dict[str, str]:
         return {}
     texts = {}
     for key, value in args.items():
-        if str(value) not in ('', 'None'):
-            texts[key] = str(value).rstrip('/')
+        text = str(value)
+        if text not in ('', 'None'):
+            texts[key] = text.rstrip('/')
     return texts
 
 
@@ -403,10 +420,11 @@ def _total(numbers: Iterable[Any]) -> Optional[int]:
 
 def _joined(values: Iterable[Optional[str]]) -> Optional[str]:
     """Return the distinct values, joined; None if one of them is None."""
-    different = {*values}
+    different = set(values)
     if None in different:
         return None
-    return ', '.join(sorted(map(str, different)))
+    texts = sorted(map(str, different))
+    return ', '.join(texts)
 
 
 @dataclass(frozen=True)
@@ -459,24 +477,28 @@ def read_results(runs: Mapping[str, Sequence[Run]],
     for pattern in patterns:
         matching = [task for task in tasks if fnmatchcase(task, pattern)]
         if not matching:
+            found = ', '.join(sorted(tasks))
             raise InputError(
                 where, f'the task {pattern!r} of at least one model',
-                '; '.join([', '.join(sorted(tasks)), *left_out.lines]),
+                '; '.join([found, *left_out.lines]),
                 'Run the harness with this task, or correct the name.')
         by_task |= dict.fromkeys(sorted(matching), pattern)
     results = []
     for model, task in product(runs, by_task):
         of_task = [run for run in runs[model] if task in run.results]
-        usable_runs = logged(of_task, task) if with_samples else of_task
+        usable_runs = of_task
+        if with_samples:
+            usable_runs = logged(of_task, task)
         if of_task and not usable_runs:
-            left_out.add('task', f'{_no_samples(of_task)}. {LOG_SAMPLES}',
-                         task)
+            reason = f'{_no_samples(of_task)}. {LOG_SAMPLES}'
+            left_out.add('task', reason, task)
         # Not within `try`: an error about different weights is raised.
         chosen = run_of(usable_runs, model, task, left_out)
         if chosen is None:
             continue
+        wanted = metrics.get(by_task[task]) or None
         try:
-            metric = _metric(chosen, task, metrics.get(by_task[task]) or None)
+            metric = _metric(chosen, task, wanted)
             record = chosen.measured(model, task, metric)
             results.append(Result(chosen, task, metric, record))
         except InputError as error:
@@ -533,23 +555,27 @@ def read_lm_eval_accuracies(
     for benchmark in metrics or {}:
         check_choice('metrics', benchmark, benchmarks,
                      'Correct or add the name.')
-    runs = usable(lambda model: read_runs(folders[model], left_out), folders,
-                  'model', left_out)
+
+    def read(model: str) -> list[Run]:
+        return read_runs(folders[model], left_out)
+
+    runs = usable(read, folders, 'model', left_out)
     cells = []
     for result in read_results(runs, benchmarks, metrics or {}, left_out):
         try:
             cells.append(_cell(result))
         except InputError as error:
             reason = str(error).removeprefix(f'{result.where}: ')
-            left_out.add('result', reason,
-                         f'{result.task} of {result.record.name}')
+            part = f'{result.task} of {result.record.name}'
+            left_out.add('result', reason, part)
     return accuracy_table(
-        results_of(runs), [*runs], cells, benchmarks, chance, check_measured,
-        left_out)
+        results_of(runs), list(runs), cells, benchmarks, chance,
+        check_measured, left_out)
 
 
 def _cell(result: Result) -> Cell:
-    accuracy = result.run.scores(result.task)[result.metric]
+    scores = result.run.scores(result.task)
+    accuracy = scores[result.metric]
     if not is_number(accuracy) or not 0 <= accuracy <= 1:
         raise InputError(result.where, f'a fraction as {result.metric!r}',
                          repr(accuracy)[:80], 'Name another metric.')
@@ -563,9 +589,9 @@ def _metric(run: Run, task: str, wanted: Optional[str]) -> str:
     metric is missing or not an accuracy, or has several filters.
     """
     where = f'{run.path}, {task}'
-    metric = _only_metric(where, task, [*run.scores(task)], wanted,
-                          run.version)
-    name = metric.partition(',')[0]
+    metrics = list(run.scores(task))
+    metric = _only_metric(where, task, metrics, wanted, run.version)
+    name, _, _ = metric.partition(',')
     higher = inside(run.content, 'higher_is_better', task, name)
     if higher is False or is_no_accuracy(name):
         raise InputError(where, 'a metric that is higher for better models',
@@ -575,10 +601,17 @@ def _metric(run: Run, task: str, wanted: Optional[str]) -> str:
 
 def _only_metric(where: str, task: str, metrics: Sequence[str],
                  wanted: Optional[str], version: str) -> str:
-    for name in (wanted, ) if wanted else METRICS:
+    """Return the metric, with its filter, that has the wanted name.
+
+    Without a name, it is the first of `METRICS` that the task has. An
+    `InputError` if no metric of the task has the name, or if several do.
+    """
+    names = [wanted] if wanted else METRICS
+    for name in names:
         matching = []
         for metric in metrics:
-            if name in (metric, metric.partition(',')[0]):
+            without_filter, _, _ = metric.partition(',')
+            if name in (metric, without_filter):
                 matching.append(metric)
         if len(matching) == 1:
             return matching[0]

@@ -52,25 +52,34 @@ def read_olmo_eval(path: FilePath, tasks: Sequence[str],
     if not files:
         raise InputError(path, f'files *{_SUFFIX}', 'none',
                          'Name the folder predictions/<model>.')
-    found = {file.name.removesuffix(_SUFFIX): file for file in files}
-    return read_items(path, lambda task: _answers(task, found[task]), found,
-                      tasks, left_out)
+    by_task = {file.name.removesuffix(_SUFFIX): file for file in files}
+
+    def read(task: str) -> list[Answer]:
+        return _answers(task, by_task[task])
+
+    return read_items(path, read, by_task, tasks, left_out)
 
 
 def _answers(task: str, file: Path) -> list[Answer]:
+    """Return the losses on the items of a task, from its predictions."""
     # Rows may contain NaN, the loss of a model that diverged.
-    rows = [*read_json_rows(file, _REMEDY)]
+    rows = list(read_json_rows(file, _REMEDY))
     measured, provider = _measured(task, file)
     if provider == 'litellm':
         return [_GUESSED] * len(rows)
-    names = [f'{task}/{row.fields.get("native_id")}' for row in rows]
+    ids = [row.fields.get('native_id') for row in rows]
     # In some benchmarks, several items have the same native_id.
-    uses = Counter(names)
-    for place, row in enumerate(rows):
-        if uses[names[place]] > 1:
-            names[place] += f'/{row.fields.get("doc_id")}'
+    uses = Counter(map(str, ids))
+    names = []
+    for row, native_id in zip(rows, ids):
+        name = f'{task}/{native_id}'
+        if uses[str(native_id)] > 1:
+            name += f'/{row.fields.get("doc_id")}'
+        names.append(name)
+    contents = list(map(_content, rows))
+    names = told_apart(names, contents)
     answers = []
-    for row, name in zip(rows, told_apart(names, list(map(_content, rows)))):
+    for row, name in zip(rows, names):
         answers.append(_answer(row, name, measured))
     return answers
 
@@ -90,7 +99,8 @@ def _measured(task: str, file: Path) -> tuple[Optional[Measured], Any]:
 
     Both are None if the file does not exist.
     """
-    metrics = file.absolute().parent.parent.parent / 'metrics.json'
+    run = file.absolute().parents[2]
+    metrics = run / 'metrics.json'
     if not metrics.is_file():
         return None, None
     config = read_json_part(metrics, _REMEDY).fields.get('config')
@@ -101,14 +111,14 @@ def _measured(task: str, file: Path) -> tuple[Optional[Measured], Any]:
     if not isinstance(provider(), dict):
         kind = provider()
         provider = partial(inside, config)
-    return Measured(
-        '', task, str(metrics), {
-            'model': provider('model'),
-            'revision': provider('revision') or 'main',
-            'dtype': provider('dtype'),
-            'quantization': provider('kwargs', 'quantization') or 'none',
-            SYSTEM: inside(config, 'system_prompt') or 'none'
-        }), kind
+    facts = {
+        'model': provider('model'),
+        'revision': provider('revision') or 'main',
+        'dtype': provider('dtype'),
+        'quantization': provider('kwargs', 'quantization') or 'none',
+        SYSTEM: inside(config, 'system_prompt') or 'none',
+    }
+    return Measured('', task, str(metrics), facts), kind
 
 
 def _is_scored(row: JsonPart, answers: Sequence[JsonPart]) -> bool:
@@ -133,13 +143,18 @@ def _is_scored(row: JsonPart, answers: Sequence[JsonPart]) -> bool:
 
 
 def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
+    """Return the loss on the right answer of an item, called `name`.
+
+    If the item cannot be used, return the reason instead.
+    """
     answers = row.parts('model_output')
     label = row.fields.get('label')
     if not _is_scored(row, answers):
         return GENERATED
-    # A task with a single answer may have any label, such as the answer's
-    # text.
-    index = right_answer(0 if len(answers) == 1 else label, len(answers))
+    if len(answers) == 1:
+        # Such a task may have any label, such as the answer's text.
+        label = 0
+    index = right_answer(label, len(answers))
     if isinstance(index, str):
         return index
     answer = answers[index]
@@ -175,27 +190,39 @@ def read_requests(path: FilePath, tasks: Sequence[str] = ()) -> TextSet:
         for file in sorted(root.rglob('*')):
             if file.name in _NAMES:
                 files.append(file)
-    names = ['/'.join(file.absolute().parts[-3:-1]) for file in files]
+    names = []
+    for file in files:
+        task_and_variant = file.absolute().parts[-3:-1]
+        names.append('/'.join(task_and_variant))
     check_unique(f'tasks in {os.fspath(path)}', names)
     if not files or not files[0].exists():
         raise InputError(path, f'files {" or ".join(_NAMES)}', 'none',
                          'Name a file of requests, or a folder with some.')
     left_out = LeftOut()
     by_name = dict(zip(names, files))
-    items = read_items(path, lambda name: _texts(name, by_name[name]), names,
-                       tasks, left_out)
+
+    def read(name: str) -> list[Text | str]:
+        return _texts(name, by_name[name])
+
+    items = read_items(path, read, names, tasks, left_out)
     left_out.warn()
-    return TextSet(tuple(chain.from_iterable(items.values())))
+    texts = chain.from_iterable(items.values())
+    return TextSet(tuple(texts))
 
 
 def _texts(task: str, file: Path) -> list[Text | str]:
+    """Return the texts of the documents in a file of requests.
+
+    For a document that cannot be used, the list has the reason instead.
+    """
     documents: dict[tuple[int, int], list[JsonPart]] = {}
     uses = Counter[tuple[int, int]]()
     for row in read_json_rows(file, _REQUESTS_REMEDY):
         doc_id = row.get('doc_id', int)
-        # The numbers `doc_id` may begin again in each split of a task.
         answer = doc_id, row.get('idx', int)
-        documents.setdefault((doc_id, uses[answer]), []).append(row)
+        # The numbers `doc_id` may begin again in each split of a task.
+        key = doc_id, uses[answer]
+        documents.setdefault(key, []).append(row)
         uses[answer] += 1
     # From this number on, documents are answers without their questions. Their
     # scores serve to normalise some accuracies.
@@ -206,9 +233,10 @@ def _texts(task: str, file: Path) -> list[Text | str]:
         requests = [row.fields.get('request') for row in rows]
         ids.append(f'{task}/{doc_id}')
         contents.append(repr(requests))
+    names = told_apart(ids, contents)
     texts: list[Text | str] = []
-    for name, ((doc_id, _),
-               rows) in zip(told_apart(ids, contents), documents.items()):
+    for name, (key, rows) in zip(names, documents.items()):
+        doc_id, _ = key
         if doc_id >= unconditional:
             texts.append(
                 'answers without a question, which normalise accuracies')
@@ -223,19 +251,22 @@ def _text(text_id: str, task: str, rows: Sequence[JsonPart]) -> Text | str:
     `rows` has a row for each possible answer. If the item cannot be used,
     return the reason instead of a text.
     """
-    if rows[0].get('request_type', str) not in _SCORED:
+    first = rows[0]
+    if first.get('request_type', str) not in _SCORED:
         return GENERATED
     options = {row.get('idx', int): row.part('request') for row in rows}
-    label = rows[0].fields.get('label')
+    label = first.fields.get('label')
     if len(options) == 1 and type(label) is not int:
-        label, = options  # The label may be the answer's text, for example.
+        # The label may be the answer's text, for example.
+        [label] = options
     index = right_answer(label, 1 + max(options))
     if isinstance(index, str):
         return index
     if index not in options:
         return NO_RIGHT
-    prompt = options[index].get('context', str)
-    answer = options[index].get('continuation', str)
+    right = options[index]
+    prompt = right.get('context', str)
+    answer = right.get('continuation', str)
     if not answer:
         return EMPTY
     text = prompt + answer

@@ -41,7 +41,7 @@ class TextLoss:
                 'Score the text again, or change the sign of log-likelihoods.')
         try:
             self.text_id.encode()
-            n_bytes = len(self.text[self.start:].encode())
+            scored = self.text[self.start:].encode()
         except UnicodeEncodeError as error:
             raise self._error('a text in UTF-8', str(error),
                               'Leave this text out.') from None
@@ -49,6 +49,7 @@ class TextLoss:
         # losses: perplexities, and the -9999 that servers write for minus
         # infinity.
         most_nats = 100.0
+        n_bytes = len(scored)
         if self.nats > most_nats * n_bytes:
             raise self._error(
                 f'at most {most_nats:g} nats per byte of its text',
@@ -88,8 +89,9 @@ def told_apart(names: Sequence[str], contents: Sequence[str]) -> list[str]:
     unique = []
     for name, content in zip(names, contents):
         if uses[name] > 1:
-            digest = sha256(content.encode('utf-8', 'backslashreplace'))
-            name = f'{name}/{digest.hexdigest()[:8]}'
+            data = content.encode('utf-8', 'backslashreplace')
+            digest = sha256(data).hexdigest()
+            name = f'{name}/{digest[:8]}'
             seen[name] += 1
             if seen[name] > 1:
                 name = f'{name}/{seen[name]}'
@@ -132,20 +134,21 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
             units.append(loss.unit)
             lengths.append(loss.n_chars)
     n_chars = np.array(lengths, np.float64)
-    columns = Columns(
-        tuple(units), n_chars / n_chars.sum(), fingerprint(contents))
+    shares = n_chars / n_chars.sum()
+    columns = Columns(tuple(units), shares, fingerprint(contents))
     nats = []
     records: list[Measured] = []
     for model, scored in by_model.items():
         nats.append([scored[name].nats for name in kept])
         # The losses of one file share a record.
-        shared = {id(loss.measured): loss.measured for loss in scored.values()}
+        shared = {}
+        for loss in scored.values():
+            if loss.measured:
+                shared[id(loss.measured)] = loss.measured
         for record in shared.values():
-            if record:
-                records.append(replace(record, name=model))
-    return FeatureTable(
-        tuple(by_model), columns,
-        np.array(nats) / n_chars, tuple(records))
+            records.append(replace(record, name=model))
+    per_char = np.array(nats) / n_chars  # (M, texts)
+    return FeatureTable(tuple(by_model), columns, per_char, tuple(records))
 
 
 def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
@@ -156,6 +159,7 @@ def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
     """
 
     def shared(task: str) -> dict[str, list[TextLoss]]:
+        """Return each model's losses on the items that all models have."""
         ids = []
         counts = []
         for model, items in models.items():
@@ -171,10 +175,12 @@ def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
         if n_others:
             left_out.add('part', 'not scored with all models',
                          f'{counted(n_others, "item")} of {task}')
-        losses = {}
+        losses: dict[str, list[TextLoss]] = {}
         for model, items in models.items():
-            kept = [loss for loss in items[task] if loss.text_id in common]
-            losses[model] = kept
+            losses[model] = []
+            for loss in items[task]:
+                if loss.text_id in common:
+                    losses[model].append(loss)
         _checked(losses, None)
         return losses
 
@@ -206,9 +212,10 @@ def _checked(losses: Mapping[str, Sequence[TextLoss]],
         found = {}
         by_model[model] = {}
         for loss in each:
-            names.append(loss.text_id)
-            found[loss.text_id] = loss.text, loss.start
-            by_model[model][loss.text_id] = loss
+            name = loss.text_id
+            names.append(name)
+            found[name] = loss.text, loss.start
+            by_model[model][name] = loss
         check_unique(f'texts of the {where}', names)
         if not parts and texts is None:
             parts = found
@@ -217,10 +224,12 @@ def _checked(losses: Mapping[str, Sequence[TextLoss]],
                 _, start = found.get(text.text_id, ('', 0))
                 parts[text.text_id] = text.text, start
         for name in sorted(parts.keys() | found.keys()):
-            if parts.get(name) != found.get(name):
+            expected_part = parts.get(name)
+            found_part = found.get(name)
+            if expected_part != found_part:
                 raise InputError(
-                    f'{where}, text {name!r}', _described(parts.get(name)),
-                    _described(found.get(name)),
+                    f'{where}, text {name!r}', _described(expected_part),
+                    _described(found_part),
                     'Score the same parts of the same texts with all models.')
     return by_model
 

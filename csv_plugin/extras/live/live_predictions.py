@@ -101,7 +101,9 @@ class LivePredictions(PublicNames):
         check_file_names('run', [run], 'Give the run another name.')
         if not isinstance(predictor, Predictor):
             predictor = load_predictor(predictor)
-        self.texts = texts if isinstance(texts, TextSet) else read_texts(texts)
+        if not isinstance(texts, TextSet):
+            texts = read_texts(texts)
+        self.texts = texts
         predictor.check_tokens()
         predictor.columns.check_texts(self.texts.fingerprint, 'texts')
         self.folder = Path(folder)
@@ -166,13 +168,14 @@ class LivePredictions(PublicNames):
         from an interrupted one. A reading counts again once its step is
         scored anew. A warning, by `logging`, lists the ignored readings.
         """
-        self._stale = {reading for reading in self.steps() if reading > step}
-        if self._stale:
+        beyond = [reading for reading in self.steps() if reading > step]
+        self._stale = set(beyond)
+        if beyond:
+            listed = ', '.join(map(str, beyond))
             logging.getLogger(__name__).warning(
                 'Readings at %s in %s are beyond step %d, where this training '
                 'begins: they are left out. Name another run or folder for '
-                'another training.', ', '.join(map(str, sorted(self._stale))),
-                self.losses, step)
+                'another training.', listed, self.losses, step)
 
     def write_losses(self,
                      model: nn.Module,
@@ -188,9 +191,8 @@ class LivePredictions(PublicNames):
                              str(step), 'Give the number of optimiser steps '
                              'so far.')
         name = f'{self.run}@{step}'
-        write_dump(
-            self._dump(step),
-            losses_in_training(model, tokenizer, self.texts, name))
+        dump = losses_in_training(model, tokenizer, self.texts, name)
+        write_dump(self._dump(step), dump)
         known = self._readings.pop(name, None)
         if tokens > 0:
             self._readings[name] = Checkpoint(self.run, step, tokens)
@@ -207,9 +209,9 @@ class LivePredictions(PublicNames):
         start = glob.escape(f'{self.run}@')
         steps = []
         for path in self.losses.glob(f'{start}*.safetensors'):
-            name = path.stem.rpartition('@')[2]
-            if name.isdecimal():
-                steps.append(int(name))
+            _, _, step = path.stem.rpartition('@')
+            if step.isdecimal():
+                steps.append(int(step))
         return sorted(steps)
 
     def judge(self, step: int) -> Triage:
@@ -249,6 +251,10 @@ class LivePredictions(PublicNames):
         return triage
 
     def _compared(self, step: int) -> Optional[Comparison]:
+        """Compare the reading at a step with the reference.
+
+        None without a reference, or if one of the two dumps does not exist.
+        """
         if self._reference is None or not self._dump(step).exists():
             return None
         reading = self._readings.get(f'{self.run}@{step}')
@@ -258,7 +264,8 @@ class LivePredictions(PublicNames):
             return None
         predictor = self._job.predictor
         earlier = place.read(predictor.columns.fingerprint)
-        found = compare(earlier, read_dump(self._dump(step)), predictor)
+        now = read_dump(self._dump(step))
+        found = compare(earlier, now, predictor)
         note = f'A is the reference after as many {measure} of training.'
         return replace(found, notes=(note, *found.notes))
 
@@ -290,13 +297,15 @@ def losses_in_training(model: nn.Module, tokenizer: PreTrainedTokenizerBase,
 
 
 def _whole_model(model: nn.Module) -> PreTrainedModel:
+    """Return the model of `transformers` inside of wrappers."""
     inner: Any = model
     while isinstance(inner, nn.Module):
         if isinstance(inner, PreTrainedModel):
             break
         # `torch.compile` wraps a model as `_orig_mod`; data-parallel
         # wrappers keep it as `module`.
-        inner = getattr(inner, '_orig_mod', getattr(inner, 'module', None))
+        wrapped = getattr(inner, 'module', None)
+        inner = getattr(inner, '_orig_mod', wrapped)
     if not isinstance(inner, PreTrainedModel):
         raise InputError(
             'model in training', 'a causal LM of transformers',
@@ -313,6 +322,7 @@ def _whole_model(model: nn.Module) -> PreTrainedModel:
 
 
 def _is_sharded(model: nn.Module) -> bool:
+    """Return whether ranks hold different parts of the weights."""
     # Names are compared, not classes, because not every version of torch has
     # the modules of these classes. FSDP 1 wraps modules, FSDP 2 and tensor
     # parallelism give parameters a `device_mesh`, and ZeRO-3 gives each

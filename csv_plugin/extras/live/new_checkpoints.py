@@ -55,7 +55,8 @@ class CheckpointJob:
         # once its stamp has changed.
         self._seen: dict[Path, Stamp] = {}
         self._refused: dict[Path, Stamp] = {}
-        self._judged = self._scored = False
+        self._judged = False
+        self._scored = False
 
     @property
     def failed(self) -> bool:
@@ -76,15 +77,17 @@ class CheckpointJob:
         folders = {}
         for name, checkpoint in describe_checkpoints(found).items():
             folders[int(checkpoint.step)] = found[name]
-        known = {*self.live.steps()}
+        known = set(self.live.steps())
+        new = folders.keys() - known
         triage = None
-        for step in sorted({*folders} - known):
+        for step in sorted(new):
+            folder = folders[step]
             is_read = False
             # The trainer may remove the checkpoint before or while it is
             # read.
             with suppress(FileNotFoundError):
-                if self._is_due(folders[step], saved):
-                    is_read = self._read(folders[step], step)
+                if self._is_due(folder, saved):
+                    is_read = self._read(folder, step)
             if is_read:
                 triage = self._judge()
         if triage is None and known and not self._judged:
@@ -94,7 +97,8 @@ class CheckpointJob:
     def _judge(self) -> Triage:
         """Predict from all readings; `update` retries if this fails."""
         self._judged = False
-        triage = self.live.judge(max(self.live.steps()))
+        last = max(self.live.steps())
+        triage = self.live.judge(last)
         self._judged = True
         return triage
 

@@ -25,25 +25,29 @@ class Reference:
 
     def __init__(self, folder: FilePath) -> None:
         losses = Path(folder, LOSSES)
-        dumps = find_dumps([losses if losses.is_dir() else folder])
-        points = describe_checkpoints(dumps, read_readings(Path(folder)))
+        where = losses if losses.is_dir() else folder
+        dumps = find_dumps([where])
+        readings = read_readings(Path(folder))
+        points = describe_checkpoints(dumps, readings)
         runs = sorted({point.run for point in points.values()})
         if len(runs) != 1:
+            found = ', '.join(runs) or 'none'
             raise InputError(
-                f'reference {folder}', 'the dumps of one run', ', '.join(runs)
-                or 'none', 'Name the dumps of one run, such as '
-                'run@*.safetensors.')
+                f'reference {folder}', 'the dumps of one run', found,
+                'Name the dumps of one run, such as run@*.safetensors.')
         self._places = []
         self._has_tokens = False
         for name, place in dumps.items():
-            self._places.append((points[name], place))
-            if points[name].tokens > 0:
+            point = points[name]
+            self._places.append((point, place))
+            if point.tokens > 0:
                 self._has_tokens = True
 
     @property
     def first(self) -> DumpPlace:
         """The dump of the first checkpoint."""
-        return self._places[0][1]
+        _, place = self._places[0]
+        return place
 
     def find(self, step: int,
              tokens: float) -> tuple[str, Optional[DumpPlace]]:
@@ -74,7 +78,9 @@ def read_readings(folder: Path) -> dict[str, Checkpoint]:
     An `InputError` if the table of readings cannot be used.
     """
     path = folder / READINGS
-    return read_checkpoints(path) if path.exists() else {}
+    if not path.exists():
+        return {}
+    return read_checkpoints(path)
 
 
 def write_readings(folder: Path, readings: Mapping[str, Checkpoint]) -> None:

@@ -30,23 +30,27 @@ def curves_of(triage: Triage,
     """
     [run] = triage.runs
     names = list(triage.benchmarks)
-    now = triage.predictions.select([run.checkpoints[-1]])
-    points = _points('predicted', names, _ends_of(now))
+    last = triage.predictions.select([run.checkpoints[-1]])
+    points = _points('predicted', names, _limits(last))
     if triage.ends:
-        ends = np.column_stack([_ends_of(triage.forecasts), triage.means])
-        points |= _points('forecast', [*names, MEAN], ends)
+        at_end = _limits(triage.forecasts)
+        with_mean = np.column_stack([at_end, triage.means])
+        points |= _points('forecast', [*names, MEAN], with_mean)
     if comparison:
+        differences = [
+            *comparison.of_kind(PREDICTED),
+            *comparison.of_kind(LOSS),
+        ]
         names = []
-        differences = []
-        for kind in (PREDICTED, LOSS):
-            for part in comparison.of_kind(kind):
-                names.append(part.benchmark or LOSS)
-                differences.append((part.value, part.low, part.high))
-        points |= _points('difference', names, np.transpose(differences))
+        columns = []
+        for part in differences:
+            names.append(part.benchmark or LOSS)
+            columns.append((part.value, part.low, part.high))
+        points |= _points('difference', names, np.transpose(columns))
     return points
 
 
-def _ends_of(table: Predictions) -> NDArray[np.float64]:
+def _limits(table: Predictions) -> NDArray[np.float64]:
     """Return one model's accuracies and interval limits, `(3, B)`.
 
     The rows are the accuracies, the lower and the upper limits.
@@ -66,8 +70,9 @@ def _points(kind: str, benchmarks: Sequence[str],
     points = {}
     for end, row in zip(('', '.low', '.high'), rows):
         for benchmark, value in zip(benchmarks, row):
+            curve = f'{kind}/{benchmark}{end}'
             if not np.isnan(value):
-                points[f'{kind}/{benchmark}{end}'] = float(value)
+                points[curve] = float(value)
     return points
 
 
@@ -78,14 +83,14 @@ def tensorboard_log(folder: FilePath) -> Log:
     """
     # Imported here, because this import loads torch.
     from csv_plugin.lm.engines.protocol import optional_package
-    writer_of = optional_package('tensorboardX', 'TensorBoard').SummaryWriter
+    package = optional_package('tensorboardX', 'TensorBoard')
+    path = str(Path(folder))
 
     def log(curves: dict[str, float], step: int) -> None:
         # Without the suffix, files that are created within one second would
         # have the same name.
-        with writer_of(
-                str(Path(folder)),
-                filename_suffix=f'.{time.time_ns()}') as writer:
+        suffix = f'.{time.time_ns()}'
+        with package.SummaryWriter(path, filename_suffix=suffix) as writer:
             for name, value in curves.items():
                 writer.add_scalar(name, value, step)
 

@@ -125,17 +125,19 @@ class PredictionCallback(PublicNames, TrainerCallback):
         """
         # With `load_best_model_at_end`, the model is no longer the one of the
         # last step.
-        if state.global_step > self._read_at and \
-                not args.load_best_model_at_end:
+        is_unread = state.global_step > self._read_at
+        if is_unread and not args.load_best_model_at_end:
             self._read(state, control, kwargs)
         if self.triage is not None:
             n_read = len(self.triage.predictions.models)
-            share = self._seconds / (time.perf_counter() - self._began)
+            of_training = time.perf_counter() - self._began
+            share = self._seconds / of_training
             print(f'Predictions at {counted(n_read, "step")} took '
                   f'{self._seconds:.1f} s, {share:.1%} of the training.')
 
     def _read(self, state: TrainerState, control: TrainerControl,
               kwargs: dict[str, Any]) -> None:
+        """Make a reading on global rank 0; no failure stops the training."""
         step = self._read_at = state.global_step
         # `trainer.log` clears `should_log`. Unless it is restored, the
         # trainer does not log its own losses at this step, and this rank
@@ -182,8 +184,8 @@ class PredictionCallback(PublicNames, TrainerCallback):
             # By `logging`: filters can turn a warning of `warnings` into an
             # error, which would stop the training.
             if not self._warned:
+                reason = one_line(f'{type(error).__name__}: {error}')
                 logging.getLogger(__name__).warning(
-                    '%s failed, training goes on: %s', name,
-                    one_line(f'{type(error).__name__}: {error}'))
+                    '%s failed, training goes on: %s', name, reason)
             self._warned = True
         self._seconds += time.perf_counter() - began

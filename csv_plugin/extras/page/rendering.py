@@ -46,8 +46,10 @@ class HeatSection:
         """
         if math.isnan(weight) or weight == 0:
             return ''
-        level = math.ceil(N_LEVELS * min(abs(weight) / self.full, 1))
-        return f'{"p" if weight > 0 else "n"}{level}'
+        sign = 'p' if weight > 0 else 'n'
+        share = min(abs(weight) / self.full, 1)
+        level = math.ceil(N_LEVELS * share)
+        return f'{sign}{level}'
 
 
 @dataclass(frozen=True)
@@ -105,20 +107,25 @@ def render(page: Page) -> str:
         data_uri=_data_uri)
     environment.tests['missing'] = lambda value: isinstance(value, Missing)
     assert environment.loader is not None
+    sheet, *_ = environment.loader.get_source(environment, 'page.css')
     # `Markup`, because the style sheet must not be escaped.
-    style = Markup(environment.loader.get_source(environment, 'page.css')[0])
+    style = Markup(sheet)
     predictions = page.board.predictions
     overall = page.board.overall
     comparisons = [_errors(predictions, name) for name in predictions.methods]
     rows = {}
     for row in page.board.rows():
-        rows[row['predictor'], row['model'], row['benchmark']] = row
+        cell = row['predictor'], row['model'], row['benchmark']
+        rows[cell] = row
     means = {}
     ranks = {}
     for label in overall.methods:
         means[label] = mean_cells(overall, label)
         ranks[label] = rank_cells(overall, label)
-    return environment.get_template('page.jinja').render(
+    # The list of heat maps is empty if the predictor has no tokens.
+    has_tokens = page.heat_maps != []
+    template = environment.get_template('page.jinja')
+    return template.render(
         page=page,
         predictions=predictions,
         has_observed=predictions.has_observed(),
@@ -132,7 +139,7 @@ def render(page: Page) -> str:
         mean_bars=_mean_bars(overall),
         order=overall.order(),
         blocks=_blocks(predictions),
-        has_tokens=isinstance(page.heat_maps, Missing) or page.heat_maps != [],
+        has_tokens=has_tokens,
         comparisons=comparisons,
         is_judged=any(errors['n_cells'] for errors in comparisons),
         style=style,
@@ -159,7 +166,9 @@ def points(number: Optional[float], sign: str = '-') -> str:
     if number is None or math.isnan(number):
         return '–'
     # Adding 0 turns -0.0 into 0.0.
-    return f'{round(number, 1) + 0.0:{sign}.1f}'.replace('-', '−')
+    rounded = round(number, 1) + 0.0
+    text = f'{rounded:{sign}.1f}'
+    return text.replace('-', '−')
 
 
 def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
@@ -169,15 +178,19 @@ def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
     on held-out models. Without observed accuracies, it has the mean width of
     the intervals instead.
     """
-    cells = predictions.held_out(errors['label'])
+    label = errors['label']
+    cells = predictions.held_out(label)
     if not errors['n_cells']:
         cells = np.ones_like(cells)
-    found = (f'{counted(int(cells.any(axis=1).sum()), "model")} on '
-             f'{counted(int(cells.any(axis=0).sum()), "benchmark")}')
+    n_models = int(cells.any(axis=1).sum())
+    n_benchmarks = int(cells.any(axis=0).sum())
+    models = counted(n_models, 'model')
+    benchmarks = counted(n_benchmarks, 'benchmark')
+    found = f'{models} on {benchmarks}'
     if errors['n_cells']:
         found += f': {MEAN_ERROR} {points(100 * errors["overall"])} points'
     else:
-        p = predictions.methods.index(errors['label'])
+        p = predictions.methods.index(label)
         widths = (predictions.high - predictions.low)[:, :, p]
         if np.isfinite(widths).any():
             width = points(percent(np.nanmean(widths)))
@@ -211,22 +224,25 @@ def _mean_bars(overall: Overall) -> list[dict[str, Optional[float]]]:
     predicts, and the lower and upper limit of its interval, in percent. None
     stands for unknown numbers.
     """
-    view = None
+    unknown = np.full(len(overall.observed), np.nan)
+    columns = {
+        'observed': overall.observed,
+        'predicted': unknown,
+        'low': unknown,
+        'high': unknown,
+    }
     if overall.methods:
+        columns['predicted'] = overall.values[:, 0]
         view = overall.views.get(overall.methods[0])
-    bars: list[dict[str, Optional[float]]] = []
-    for m, observed in enumerate(overall.observed):
-        bar = dict(
-            observed=observed, predicted=math.nan, low=math.nan, high=math.nan)
-        if overall.methods:
-            bar['predicted'] = overall.values[m, 0]
         if view is not None:
-            bar['low'] = view.low[m]
-            bar['high'] = view.high[m]
-        percents: dict[str, Optional[float]] = {}
-        for name, value in bar.items():
-            percents[name] = None if math.isnan(value) else percent(value)
-        bars.append(percents)
+            columns['low'] = view.low
+            columns['high'] = view.high
+    bars = []
+    for numbers in zip(*columns.values()):
+        bar: dict[str, Optional[float]] = {}
+        for name, value in zip(columns, numbers):
+            bar[name] = None if math.isnan(value) else percent(value)
+        bars.append(bar)
     return bars
 
 
@@ -250,14 +266,17 @@ def _outside(predictions: Predictions) -> set[tuple[str, str, str]]:
     for label in predictions.methods:
         outside = predictions.held_out(label) & ~predictions.covered(label)
         for m, b in np.argwhere(outside):
-            cells.add(
-                (label, predictions.models[m], predictions.benchmarks[b]))
+            model = predictions.models[m]
+            benchmark = predictions.benchmarks[b]
+            cells.add((label, model, benchmark))
     return cells
 
 
 def _interval(chance: Mapping[str, float], row: Mapping[str, Any]) -> str:
     level = chance.get(row['benchmark'], 0.0)
-    ends = interval(row['low'] / 100, row['high'] / 100, level)
+    low = row['low'] / 100
+    high = row['high'] / 100
+    ends = interval(low, high, level)
     return ends.replace('-', '–')
 
 
@@ -270,12 +289,14 @@ def _shown(value: Any) -> Any:
 
 def _hash(source: str) -> str:
     digest = hashlib.sha256(source.encode('utf-8')).digest()
-    return f'sha256-{base64.b64encode(digest).decode("ascii")}'
+    encoded = base64.b64encode(digest).decode('ascii')
+    return f'sha256-{encoded}'
 
 
 def _data_uri(svg: str) -> str:
     # As an image, an SVG can neither run scripts nor style the page.
-    content = base64.b64encode(svg.encode('utf-8')).decode('ascii')
+    encoded = base64.b64encode(svg.encode('utf-8'))
+    content = encoded.decode('ascii')
     return f'data:image/svg+xml;base64,{content}'
 
 
@@ -290,13 +311,15 @@ def _errors(predictions: Predictions, label: str) -> dict[str, Any]:
     """
     held_out = predictions.held_out(label)
     judged = held_out & ~predictions.uninformative(label)
+    inside = judged & predictions.covered(label)
     sizes = np.abs(predictions.difference(label))[held_out]
+    by_benchmark = zip(predictions.benchmarks,
+                       predictions.mean_difference(label))
     return dict(
         label=label,
         overall=sizes.mean() if len(sizes) else math.nan,
-        by_benchmark=dict(
-            zip(predictions.benchmarks, predictions.mean_difference(label))),
-        n_inside=int((predictions.covered(label) & judged).sum()),
+        by_benchmark=dict(by_benchmark),
+        n_inside=int(inside.sum()),
         n_judged=int(judged.sum()),
         n_cells=len(sizes))
 

@@ -70,9 +70,10 @@ def run_page(work_dir: FilePath,
         files,
         progress,
         families=families or None)
-    return page_of(
-        Path(work_dir).resolve().name, board, sources,
-        columns[sources[0].label], heat_maps, families)
+    title = Path(work_dir).resolve().name
+    main_label = sources[0].label
+    return page_of(title, board, sources, columns[main_label], heat_maps,
+                   families)
 
 
 def page_of(title: str, board: Leaderboard, sources: Sequence[PredictorFile],
@@ -106,13 +107,15 @@ def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,
     tables = []
     for folder, accuracies in zip(folders, observed.values):
         table = columns.get(folder)
-        if isinstance(table, FeatureTable) and np.isfinite(accuracies).any():
+        was_run = np.isfinite(accuracies).any()
+        if isinstance(table, FeatureTable) and was_run:
             tables.append(table)
     is_held_out = predictions.held_out(source.label).any()
     # With known accuracies and without held-out models, the predictions were
     # conditioned on the observed accuracies: a picture of both would prove
     # nothing.
-    if not tables or (board.known is not None and not is_held_out):
+    proves_nothing = board.known is not None and not is_held_out
+    if not tables or proves_nothing:
         return []
     features = FeatureTable.concatenate(tables)
     # By default, a model is a family with the name that the page shows.

@@ -79,26 +79,28 @@ def capability_points(predictor: Predictor, losses: Losses,
                          'accuracies on a benchmark of the predictor',
                          f'only {list(table.benchmarks)}',
                          'Give accuracies on benchmarks of the predictor.')
-    exponents = predictor.joint(features).mean
+    exponents = predictor.joint(features).mean  # (M, benchmarks)
     training = FeatureTable(predictor.fit_models, features.columns,
                             predictor.fit.losses)
     fitted_exponents = predictor.joint(training).mean
-    families_of_models = tuple(families[model] for model in features.models)
+    families_of_models = [families[model] for model in features.models]
     points = []
     for name in common:
         part = predictor.benchmark(name)
         b = predictor.names.index(name)
         was_run = np.isin(predictor.fit_models, part.fit_models)
         of_fitted = fitted_exponents[was_run, b]
+        lowest = float(of_fitted.min())
+        highest = float(of_fitted.max())
         points.append(
             CapabilityPoints(
-                name,
-                features.models,
-                families_of_models,
+                benchmark=name,
+                models=features.models,
+                families=tuple(families_of_models),
                 exponents=exponents[:, b],
                 accuracies=table.column(name),
                 fitted=np.isin(features.models, part.fit_models),
-                fitted_range=(float(of_fitted.min()), float(of_fitted.max())),
+                fitted_range=(lowest, highest),
                 floor=float(predictor.model.floor[b]),
                 chance=part.chance))
     return points
@@ -136,28 +138,32 @@ def _distance(points: CapabilityPoints) -> str:
     if not held_out.any():
         return ''
     on_curve = accuracy_of(points.exponents, np.array(points.floor))
-    error = np.abs(on_curve - points.accuracies)[held_out].mean()
+    distances = np.abs(on_curve - points.accuracies)
+    error = distances[held_out].mean()
     return f'\nheld out: {100 * error:.1f} points off'
 
 
 def _draw_points(axes: Axes, points: CapabilityPoints,
                  look: Mapping[str, Look]) -> None:
+    """Draw the models of one panel, the curve and the chance level."""
     drawn = points.drawn
     if not drawn.any():
         show_empty(axes)
         return
     x = points.exponents
     y = 100 * points.accuracies
+    floor = np.array(points.floor)
     chance = 100 * points.chance
     axes.axhline(chance, zorder=1, **_CHANCE)
     for name, ends in _curve_ends(points).items():
         exponents = np.linspace(*ends, 400)
-        accuracies = accuracy_of(exponents, np.array(points.floor))
+        accuracies = accuracy_of(exponents, floor)
         axes.plot(exponents, 100 * accuracies, **_LINES[name])
     families = np.array(points.families, dtype=object)
     for family in dict.fromkeys(points.families):
+        of_family = drawn & (families == family)
         for fitted in (True, False):
-            chosen = drawn & (points.fitted == fitted) & (families == family)
+            chosen = of_family & (points.fitted == fitted)
             if chosen.any():
                 # Some versions of matplotlib write labels into SVG files.
                 axes.plot(
@@ -165,8 +171,9 @@ def _draw_points(axes: Axes, points: CapabilityPoints,
                     y[chosen],
                     label=one_line(family),
                     **_marker(look[family], fitted))
-    axes.set_xlim(*pad(x[drawn]))
-    axes.set_ylim(*pad(y[drawn], np.array([chance])))
+    x_limits = pad(x[drawn])
+    y_limits = pad(y[drawn], np.array([chance]))
+    axes.set(xlim=x_limits, ylim=y_limits)
 
 
 def _curve_ends(points: CapabilityPoints) -> dict[str, tuple[float, float]]:

@@ -39,6 +39,7 @@ def trajectory_picture(triage: Triage) -> Figure:
 
 def _draw_panel(axes: Axes, triage: Triage, benchmark: str,
                 look: Mapping[str, Look]) -> None:
+    """Draw the predictions and forecasts of all runs on one benchmark."""
     b = triage.benchmarks.index(benchmark)
     shifts = _shifts(triage)
     tokens: list[float] = []
@@ -86,8 +87,9 @@ def _scale(axes: Axes, first: float, last: float) -> None:
     linear_range = 10
     if linear_range * first < last:
         axes.set_xscale('log')
-        digits = (1, 3) if last < 100 * first else (1, )
-        axes.xaxis.set_major_locator(LogLocator(subs=digits, numticks=4))
+        digits = [1, 3] if last < 100 * first else [1]
+        ticks = LogLocator(subs=digits, numticks=4)
+        axes.xaxis.set_major_locator(ticks)
         axes.xaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_major_formatter(lambda value, _: short_count(value))
 
@@ -112,10 +114,11 @@ def _draw_predictions(axes: Axes, triage: Triage, run: Run, b: int, own: Look,
     """
     table = triage.predictions.select(run.checkpoints)
     values = table.values[:, b, 0]
-    low, high = table.low[:, b, 0], table.high[:, b, 0]
+    low = table.low[:, b, 0]
+    high = table.high[:, b, 0]
     if len(values) == 1:
-        _draw_point(axes, run.tokens[0] * shift, values[0], low[0], high[0],
-                    own)
+        place = run.tokens[0] * shift
+        _draw_point(axes, place, values[0], low[0], high[0], own)
         return
     axes.fill_between(
         run.tokens,
@@ -131,14 +134,19 @@ def _draw_predictions(axes: Axes, triage: Triage, run: Run, b: int, own: Look,
 
 def _draw_forecast(axes: Axes, triage: Triage, end: End, b: int, own: Look,
                    shift: float) -> None:
+    """Draw a forecast as a point with an error bar.
+
+    A dotted line leads to it from the last prediction. `shift` is the factor
+    by which it is moved along the axis.
+    """
     found = triage.forecasts.at(end.name, triage.benchmarks[b])
     assert isinstance(found, Prediction)
     place = end.budget * shift
     for run in triage.runs:
         if run.name == end.name:
             last = triage.predictions.select([run.checkpoints[-1]])
-            axes.plot([end.tokens, place],
-                      [100 * last.values[0, b, 0], 100 * found.value],
+            last_value = 100 * last.values[0, b, 0]
+            axes.plot([end.tokens, place], [last_value, 100 * found.value],
                       color=own.colour,
                       ls=':',
                       zorder=2)
@@ -173,13 +181,8 @@ def _handles(look: Mapping[str, Look]) -> list[Artist]:
     handles: list[Artist] = []
     for name, own in look.items():
         handles.append(handle(wrapped(name, 40), **own.marked_line))
-    handles.append(handle('predicted', color=GREY))
-    handles.append(Patch(color=GREY, alpha=0.3, lw=0, label='its interval'))
-    handles.append(
-        handle(
-            'forecast',
-            color=GREY,
-            ls=':',
-            marker='o',
-            markerfacecolor='white'))
+    interval = Patch(color=GREY, alpha=0.3, lw=0, label='its interval')
+    forecast = handle(
+        'forecast', color=GREY, ls=':', marker='o', markerfacecolor='white')
+    handles += [handle('predicted', color=GREY), interval, forecast]
     return handles

@@ -20,9 +20,11 @@ def methods_picture(predictions: Predictions) -> Figure:
     panel. All panels of a benchmark have the same limits of their axes. The
     limits contain all points, but bars may extend beyond them.
     """
-    names, methods = predictions.benchmarks, predictions.methods
-    figure, rows = panels(len(names), len(methods), (2.2, 2.3))
-    for b, benchmark in enumerate(names):
+    benchmarks = predictions.benchmarks
+    methods = predictions.methods
+    panel_size = (2.2, 2.3)
+    figure, rows = panels(len(benchmarks), len(methods), panel_size)
+    for b, benchmark in enumerate(benchmarks):
         limits = _limits(predictions, b)
         for p, method in enumerate(methods):
             axes = rows[p][b]
@@ -32,7 +34,8 @@ def methods_picture(predictions: Predictions) -> Figure:
                 title = f'{wrapped(benchmark)}\n{title}'
             axes.set_title(title)
             place = axes.get_subplotspec()
-            if len(methods) > 1 and place is not None and place.is_first_col():
+            is_first = place is not None and place.is_first_col()
+            if is_first and len(methods) > 1:
                 axes.set_ylabel(wrapped(method), fontweight='bold')
     explain(figure, 'observed accuracy, %', 'predicted accuracy, %',
             _handles(predictions.level))
@@ -43,14 +46,17 @@ def _limits(predictions: Predictions, b: int) -> tuple[float, float]:
     """Return the limits of both axes of benchmark `b`, in percent."""
     percents = []
     for p, method in enumerate(predictions.methods):
-        mask = predictions.held_out(method)[:, b]
-        percents.append(100 * predictions.observed[mask, b])
-        percents.append(100 * predictions.values[mask, b, p])
+        held_out = predictions.held_out(method)[:, b]
+        observed = predictions.observed[held_out, b]
+        predicted = predictions.values[held_out, b, p]
+        percents += [100 * observed, 100 * predicted]
     return pad(*percents)
 
 
 def _handles(level: float) -> list[Artist]:
-    interval = 'interval' if np.isnan(level) else f'{level:.0%} interval'
+    interval = 'interval'
+    if not np.isnan(level):
+        interval = f'{level:.0%} interval'
     return [
         handle('held-out model', color='black', ls='', marker='o'),
         handle(interval, color='black', lw=0.8, alpha=0.5),
@@ -61,21 +67,18 @@ def _handles(level: float) -> list[Artist]:
 def _draw_panel(axes: Axes, predictions: Predictions, b: int, p: int,
                 own: Look) -> str:
     """Draw method `p` on benchmark `b`; return a title with its error."""
-    mask = predictions.held_out(predictions.methods[p])[:, b]
+    method = predictions.methods[p]
+    held_out = predictions.held_out(method)[:, b]
     axes.axline((0, 0), slope=1, color=GREY, lw=0.9, ls='--', zorder=1)
-    if not mask.any():
+    if not held_out.any():
         show_empty(axes)
         return ''
-    observed = 100 * predictions.observed[mask, b]
-    predicted = 100 * predictions.values[mask, b, p]
+    observed = 100 * predictions.observed[held_out, b]
+    predicted = 100 * predictions.values[held_out, b, p]
+    low = 100 * predictions.low[held_out, b, p]
+    high = 100 * predictions.high[held_out, b, p]
     axes.vlines(
-        observed,
-        100 * predictions.low[mask, b, p],
-        100 * predictions.high[mask, b, p],
-        color=own.colour,
-        lw=0.8,
-        alpha=0.5,
-        zorder=2)
+        observed, low, high, color=own.colour, lw=0.8, alpha=0.5, zorder=2)
     axes.plot(observed, predicted, zorder=3, **own.points)
-    return ('mean absolute error\n'
-            f'{metrics.mae(observed, predicted):.1f} points')
+    error = metrics.mae(observed, predicted)
+    return f'mean absolute error\n{error:.1f} points'

@@ -7,6 +7,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
+from numpy.typing import NDArray
 
 from csv_plugin.core.escaping import one_line
 from csv_plugin.extras.pictures.style import (COLOURS, Look, explain, handle,
@@ -39,21 +40,35 @@ def steps_picture(steps: TrainingSteps, families: Mapping[str, str]) -> Figure:
     """
     look = looks(families[model] for model in steps.models)
     judged = TEST if TEST in steps.splits else VALIDATION
-    figure, rows = panels(4, len(steps.benchmarks), (2.3, 2.1))
+    panel_size = (2.3, 2.1)
+    figure, rows = panels(4, len(steps.benchmarks), panel_size)
     for b, row in enumerate(rows):
         best = int(steps.best_step[b])
-        errors = 100 * np.sqrt(steps.mse(judged)[:, b])
-        for axes, step in zip(row, (0, best // 10, best)):
+        shown_steps = 0, best // 10, best
+        errors = _errors(steps, judged, b)
+        *panels_of_steps, panel_of_errors = row
+        for axes, step in zip(panels_of_steps, shown_steps):
             _draw_models(axes, steps, step, b, families, look)
             axes.set_title(f'step {step}: off by\n{errors[step]:.1f} points')
-        row[0].set_ylabel(wrapped(steps.benchmarks[b]), fontweight='bold')
-        _draw_errors(row[3], steps, b)
-        row[3].set_title('error by step,\npoints')
-    rows[-1][3].set_xlabel('step')
+        name = wrapped(steps.benchmarks[b])
+        row[0].set_ylabel(name, fontweight='bold')
+        _draw_errors(panel_of_errors, steps, b)
+        panel_of_errors.set_title('error by step,\npoints')
+    # The panel of the last row names the axis for all rows.
+    panel_of_errors.set_xlabel('step')
     explain(figure,
             'capability score, nats per character (better to the right)',
             'accuracy, %', _handles(look, steps))
     return figure
+
+
+def _errors(steps: TrainingSteps, split: str, b: int) -> NDArray[np.float64]:
+    """Return the root mean squared error at each step, in points, `(S,)`.
+
+    It is that of the models of a split on benchmark `b`.
+    """
+    mse = steps.mse(split)[:, b]
+    return 100 * np.sqrt(mse)
 
 
 def _draw_models(axes: Axes, steps: TrainingSteps, step: int, b: int,
@@ -61,53 +76,57 @@ def _draw_models(axes: Axes, steps: TrainingSteps, step: int, b: int,
                                                             Look]) -> None:
     """Draw the models at one step, and the curve that was fitted to them."""
     scores = steps.scores[step, :, b]
-    accuracies = steps.accuracies[:, b]
+    percents = 100 * steps.accuracies[:, b]
     family_names = [families[model] for model in steps.models]
     of_model = np.array(family_names, object)
     fitted = steps.splits == TRAINING
-    for family in dict.fromkeys(of_model):
+    for family in dict.fromkeys(family_names):
+        of_family = of_model == family
         for is_fitted in (True, False):
-            chosen = (of_model == family) & (fitted == is_fitted)
+            chosen = of_family & (fitted == is_fitted)
             if chosen.any():
                 axes.plot(
                     scores[chosen],
-                    100 * accuracies[chosen],
+                    percents[chosen],
                     label=one_line(family),
                     **_marker(look[family], is_fitted))
     # Scores are weighted sums of losses with positive weights, so that they
     # have a logarithm.
-    drawn = scores[~np.isnan(accuracies)]
-    low, high = np.exp(pad(np.log(drawn)))
+    logs = np.log(scores[~np.isnan(percents)])
+    low, high = np.exp(pad(logs))
     grid = np.geomspace(low, high, 200)
-    on_curve = steps.curve[step, b].accuracies(grid)
-    axes.plot(grid, 100 * on_curve, **_CURVE)
-    axes.set(xscale='log', xlim=(high, low), ylim=pad(100 * accuracies))
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=4))
+    curve = steps.curve[step, b]
+    axes.plot(grid, 100 * curve.accuracies(grid), **_CURVE)
+    axes.set(xscale='log', xlim=(high, low), ylim=pad(percents))
+    ticks = LogLocator(subs=(1, 2, 5), numticks=4)
+    axes.xaxis.set_major_locator(ticks)
     axes.xaxis.set_major_formatter('{x:g}')
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _draw_errors(axes: Axes, steps: TrainingSteps, b: int) -> None:
     for split, settings in _ERRORS.items():
-        errors = 100 * np.sqrt(steps.mse(split)[:, b])
+        errors = _errors(steps, split, b)
         if np.isfinite(errors).any():
             axes.plot(errors, **settings)
     axes.axvline(steps.best_step[b], **_CHOSEN)
     # The axis is linear up to step 1, and logarithmic beyond.
     axes.set_xscale('symlog', linthresh=1)
     axes.xaxis.set_major_formatter('{x:g}')
-    axes.set(xlim=(0, len(steps.scores)), ylim=(0, None))
+    axes.set_xlim(0, len(steps.scores))
+    axes.set_ylim(0, None)
 
 
 def _marker(look: Look, fitted: bool) -> dict[str, Any]:
-    if fitted:
-        return look.points | dict(markersize=4)
-    return look.points | dict(
-        markersize=4,
-        markerfacecolor='white',
-        markeredgecolor=look.colour,
-        markeredgewidth=1,
-        zorder=3)
+    marker = look.points
+    marker['markersize'] = 4
+    if not fitted:
+        marker |= dict(
+            markerfacecolor='white',
+            markeredgecolor=look.colour,
+            markeredgewidth=1,
+            zorder=3)
+    return marker
 
 
 def _handles(look: Mapping[str, Look], steps: TrainingSteps) -> list[Artist]:

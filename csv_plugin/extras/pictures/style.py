@@ -106,8 +106,10 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
 
 def look(index: int) -> Look:
     """Return the look of the name at an index."""
-    return Look(COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)],
-                LINES[index % len(LINES)])
+    colour = COLOURS[index % len(COLOURS)]
+    marker = MARKERS[index % len(MARKERS)]
+    line = LINES[index % len(LINES)]
+    return Look(colour, marker, line)
 
 
 def picture(
@@ -149,9 +151,11 @@ def wrapped(name: str, width: int = 20) -> str:
     >>> wrapped('lambada_openai_perplexity')
     'lambada_openai_\nperplexity'
     """
+    parts = re.findall(r'.*?[-_/. ]+|.+', one_line(name))
     lines = ['']
-    for part in re.findall(r'.*?[-_/. ]+|.+', one_line(name)):
-        if len(lines[-1]) + len(part.rstrip()) > width:
+    for part in parts:
+        length = len(lines[-1]) + len(part.rstrip())
+        if length > width:
             lines.append('')
         lines[-1] += part[:width]
         for start in range(width, len(part), width):
@@ -183,9 +187,8 @@ def panels(
     least_width = 5.0
     # If there are only one or two panels, both width and height grow.
     scale = max(1.0, least_width / width)
-    figure = Figure(
-        (scale * width, scale**0.5 * blocks * n_rows * size[1] + below),
-        layout='constrained')
+    height = scale**0.5 * blocks * n_rows * size[1] + below
+    figure = Figure((scale * width, height), layout='constrained')
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(blocks * n_rows, columns)
     rows: list[list[Axes]] = []
@@ -193,7 +196,8 @@ def panels(
         rows.append([])
         for b in range(n_panels):
             block, column = divmod(b, columns)
-            panel = figure.add_subplot(grid[block * n_rows + row, column])
+            place = grid[block * n_rows + row, column]
+            panel = figure.add_subplot(place)
             panel.locator_params('x', nbins=3)
             panel.locator_params('y', nbins=4)
             rows[row].append(panel)
@@ -209,16 +213,17 @@ def explain(figure: Figure, x: str, y: str, handles: Sequence[Artist]) -> None:
     """
     figure.supxlabel(x)
     figure.supylabel(y)
-    for n_rows in range(1, len(handles) + 1):
+    n_handles = len(handles)
+    for n_rows in range(1, n_handles + 1):
+        n_columns = -(-n_handles // n_rows)
         legend = figure.legend(
-            handles=handles,
-            ncols=-(-len(handles) // n_rows),
-            loc='outside upper center')
+            handles=handles, ncols=n_columns, loc='outside upper center')
         box = legend.get_window_extent()
-        if box.width <= 0.96 * figure.bbox.width or n_rows == len(handles):
+        if box.width <= 0.96 * figure.bbox.width or n_rows == n_handles:
             break
         legend.remove()
-    figure.set_figheight(figure.get_figheight() + box.height / figure.dpi)
+    height = figure.get_figheight() + box.height / figure.dpi
+    figure.set_figheight(height)
 
 
 def handle(label: str, **settings: Any) -> Line2D:
@@ -228,7 +233,8 @@ def handle(label: str, **settings: Any) -> Line2D:
 
 def pad(*values: NDArray) -> tuple[float, float]:
     """Return limits of an axis with room around all finite values."""
-    numbers = np.concatenate(list(map(np.ravel, values)))
+    flat = list(map(np.ravel, values))
+    numbers = np.concatenate(flat)
     numbers = numbers[np.isfinite(numbers)]
     if not len(numbers):
         return 0.0, 1.0

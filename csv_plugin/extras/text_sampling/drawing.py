@@ -66,8 +66,11 @@ def recipe_of_samples(
     """
     recipe = []
     for name, count in samples:
-        source = SOURCES.get(name) or TextSource(benchmark_name(name), name, 1)
-        recipe.append(replace(source, count=count))
+        if name in SOURCES:
+            source = replace(SOURCES[name], count=count)
+        else:
+            source = TextSource(benchmark_name(name), name, count)
+        recipe.append(source)
     check_unique('sources of --sample', [source.name for source in recipe])
     return tuple(recipe)
 
@@ -89,7 +92,9 @@ def build_validation_set(recipe: Sequence[TextSource],
     The result depends only on the data, the recipe and the seed. `progress`
     wraps the iteration over the sub-tasks while they are loaded.
     """
-    configs = {source.name: read_config(source.dataset) for source in recipe}
+    configs = {}
+    for source in recipe:
+        configs[source.name] = read_config(source.dataset)
     subtasks = _load(recipe, configs, progress)
     seen: set[str] = set()
     texts: list[Text] = []
@@ -197,10 +202,11 @@ def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
             for reason, ids in passed_over.items():
                 reasons.append(f'{len(ids)} passed over because {reason}')
             found += f' ({", ".join(reasons)})'
-        raise InputError(
-            f'source {source.name!r}', f'{source.count} items', found,
-            'Ask for fewer items.'
-            if n_texts else 'Choose another dataset config.')
+        remedy = 'Choose another dataset config.'
+        if n_texts:
+            remedy = 'Ask for fewer items.'
+        raise InputError(f'source {source.name!r}', f'{source.count} items',
+                         found, remedy)
     drawn: list[Text] = []
     for taken in texts.values():
         drawn += sorted(taken, key=_place)
@@ -209,7 +215,8 @@ def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
 
 def _place(text: Text) -> int:
     """Return the index of a text's item, the last part of the text's id."""
-    return int(text.text_id.rpartition('/')[2])
+    _, _, place = text.text_id.rpartition('/')
+    return int(place)
 
 
 def _usable(source: TextSource, subtask: Subtask, seed: int, seen: set[str],

@@ -53,7 +53,9 @@ def benchmark_name(dataset: str) -> str:
     another file, the file's name without '.py'.
     """
     path = find_config(dataset)
-    return path.parent.name if _FOLDER in path.parents else path.stem
+    if _FOLDER in path.parents:
+        return path.parent.name
+    return path.stem
 
 
 def read_config(dataset: str) -> dict[str, Any]:
@@ -81,14 +83,17 @@ def read_config(dataset: str) -> dict[str, Any]:
                 f'dataset {dataset!r}', 'one dataset of each abbr',
                 f'two different datasets {abbr!r} in {path}',
                 'Put the list that you want into a file of its own.')
-    names = [str(entry.get('name', abbr)) for abbr, entry in by_abbr.items()]
-    unique = len(set(names)) == len(names)
-    return dict(zip(names if unique else by_abbr, by_abbr.values()))
+    by_name = {}
+    for abbr, entry in by_abbr.items():
+        name = str(entry.get('name', abbr))
+        by_name[name] = entry
+    are_unique = len(by_name) == len(by_abbr)
+    return by_name if are_unique else by_abbr
 
 
 def _entries(config: Config) -> Iterator[Mapping[str, Any]]:
-    keys = [key for key in config if key.endswith('_datasets')] or ['datasets']
-    for key in keys:
+    keys = [key for key in config if key.endswith('_datasets')]
+    for key in keys or ['datasets']:
         entries = config.get(key)
         # The name may belong to a function that makes such a list.
         if isinstance(entries, (list, tuple)):

@@ -27,6 +27,8 @@ from csv_plugin.oc.labels import check_output_column, label_texts
 #: string for each label.
 Item = Union[str, dict[Hashable, str]]
 
+#: Keys of the parts of a chat, in their order.
+_SECTIONS = 'begin', 'round', 'end'
 _STEP_BY_STEP = re.compile(r"\s*Let's think step by step\.?\s*\Z")
 _ANNOTATION = re.compile('<<.*?>>')
 _BRACES = re.compile(r'\{(\w+)\}')
@@ -68,7 +70,9 @@ def load_subtask(name: str, config: Any) -> Subtask:
     shown = [head]
     retriever = config['infer_cfg'].get('retriever', {})
     kind = retriever.get('type', ZeroRetriever)
-    if getattr(kind, '__name__', kind).rpartition('.')[2] != 'ZeroRetriever':
+    path = getattr(kind, '__name__', kind)
+    _, _, class_name = path.rpartition('.')
+    if class_name != 'ZeroRetriever':
         # Without a list, the retriever may choose any item.
         chosen = retriever.get('fix_id_list')
         for place in _answered(data.train, column):
@@ -109,13 +113,16 @@ def _answered(split: Dataset, column: str) -> list[int]:
 
 def _renderer(data: BaseDataset,
               template: PromptTemplate) -> Callable[[Any], Text]:
+    """Return a function that turns an entry of a dataset into a text."""
     retriever = ZeroRetriever(data)
     column = data.reader.output_column
 
     def render(entry: Any) -> Text:
         values: dict[str, Any] = {}
         for name, value in entry.items():
-            values[name] = value.strip() if isinstance(value, str) else value
+            if isinstance(value, str):
+                value = value.strip()
+            values[name] = value
         for name in _BRACES.findall(str(template.template)):
             if values.get(name) in (None, ''):
                 raise InputError(f'{{{name}}} in the prompt template',
@@ -133,7 +140,8 @@ def _renderer(data: BaseDataset,
             after_common_start=True)
         start, _ = text.answer or (0, 0)
         prompt = _STEP_BY_STEP.sub(' ', text.text[:start])
-        return _marked(values['idx'], prompt, text.text[start:])
+        answer = text.text[start:]
+        return _marked(values['idx'], prompt, answer)
 
     return render
 
@@ -146,7 +154,8 @@ def _plain_solution(reference: str) -> str:
     solution, mark, final = reference.rpartition('\n#### ')
     if not mark:
         return reference
-    return _ANNOTATION.sub('', solution) + f'\nThe answer is {final}'
+    solution = _ANNOTATION.sub('', solution)
+    return f'{solution}\nThe answer is {final}'
 
 
 def _marked(place: int, prompt: str, answer: str) -> Text:
@@ -168,7 +177,9 @@ def _read_prompts(config: Any) -> tuple[str, Item, Sequence[str]]:
     try:
         columns = config['reader_cfg']['input_columns']
         infer = config['infer_cfg']
-        columns = columns.split() if isinstance(columns, str) else [*columns]
+        if isinstance(columns, str):
+            columns = columns.split()
+        columns = list(columns)
         prompt = infer.get('prompt_template') or infer['ice_template']
         template = prompt['template']
         ice_token = prompt.get('ice_token')
@@ -196,8 +207,9 @@ def split_template(template: Any,
     >>> split_template('Add.\n\nQ: 1+1\nA: 2\n\nQ: {sum}\nA:', ['sum'])
     ('Add.\n\nQ: 1+1\nA: 2\n\n', 'Q: {sum}\nA:')
     """
-    sections = {'begin', 'round', 'end'}
-    if not isinstance(template, Mapping) or set(template) <= sections:
+    if not isinstance(template, Mapping):
+        return _split(template, columns, ice_token)
+    if set(template).issubset(_SECTIONS):
         return _split(template, columns, ice_token)
     heads: list[str] = []
     items: dict[Hashable, str] = {}
@@ -220,29 +232,35 @@ def _split(template: Any, columns: Sequence[str],
         raise InputError('prompt template',
                          f'one of the columns {list(columns)} in braces',
                          'none of them', 'Name a column in braces.')
-    item = '\n'.join(messages[n_before:])
-    before = item[:first_field.start()]
+    last_messages = '\n'.join(messages[n_before:])
+    before_field = last_messages[:first_field.start()]
     start = 0
     for mark in ('\n\n', ice_token):
-        if mark and mark in before:
-            start = max(start, before.rindex(mark) + len(mark))
-    head = '\n'.join([*messages[:n_before], item[:start]])
-    return head, item[start:]
+        if mark and mark in before_field:
+            behind_mark = before_field.rindex(mark) + len(mark)
+            start = max(start, behind_mark)
+    item = last_messages[start:]
+    head = '\n'.join([*messages[:n_before], last_messages[:start]])
+    return head, item
 
 
 def _messages(template: Any) -> list[str]:
+    """Return the texts of the messages that a template consists of."""
     messages: list[Any] = []
     if isinstance(template, Mapping):
-        for section in ('begin', 'round', 'end'):
+        for section in _SECTIONS:
             content = template.get(section, [])
-            is_list = isinstance(content, (list, tuple))
-            messages += content if is_list else [content]
+            if isinstance(content, (list, tuple)):
+                messages += content
+            else:
+                messages.append(content)
     else:
-        messages = [template]
+        messages.append(template)
     texts = []
     for message in messages:
-        is_turn = isinstance(message, Mapping)
-        text = message.get('prompt') if is_turn else message
+        text = message
+        if isinstance(message, Mapping):
+            text = message.get('prompt')
         if not isinstance(text, (str, type(None))):
             raise InputError('prompt template', 'a text, rounds or labels',
                              repr(text)[:80], 'Choose another dataset config.')
@@ -265,8 +283,8 @@ def worked_examples(head: str, item: Item,
     literals = [re.escape(part) for part in parts]
     prompt = '.+?'.join(literals) + r'\s*'
     next_item = rf'\s*(?:\n\n{literals[0]}|\Z)'
-    examples = re.findall(rf'(?:(?<=\n\n)|\A)({prompt})(.+?)(?={next_item})',
-                          head, re.DOTALL)
+    example = rf'(?:(?<=\n\n)|\A)({prompt})(.+?)(?={next_item})'
+    examples = re.findall(example, head, re.DOTALL)
     if not examples:
         raise InputError('prompt template', 'worked examples in the template',
                          f'none of the form {item!r}',

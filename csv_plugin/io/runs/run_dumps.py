@@ -96,9 +96,11 @@ def read_run_dump(work_dir: FilePath, model: str,
             raise InputError('token losses', f'a dump of {abbr}',
                              f'none, because of this error: {failure}',
                              'Run again with -r to try again.')
+        present = 'none'
+        if dumps:
+            present = f'dumps of {", ".join(sorted(dumps))}'
         raise NoDump(
-            'token losses', f'a dump of {abbr}',
-            'dumps of ' + ', '.join(sorted(dumps)) if dumps else 'none',
+            'token losses', f'a dump of {abbr}', present,
             'Add it to the datasets of the run, or see the logs of the model.')
     return merge_dumps(map(read_model_dump, parts.values()))
 
@@ -127,10 +129,12 @@ def _files(folder: Path, suffix: str) -> dict[str, dict[str, Path]]:
     The number is '' for a file with the whole dataset.
     """
     paths: dict[str, dict[str, Path]] = {}
-    for path in sorted(folder.glob('*' + suffix)):
+    for path in sorted(folder.glob(f'*{suffix}')):
         match = _PART.fullmatch(path.name.removesuffix(suffix))
         if match:
-            paths.setdefault(match[1], {})[match[2] or ''] = path
+            dataset, part = match.groups(default='')
+            of_dataset = paths.setdefault(dataset, {})
+            of_dataset[part] = path
     return paths
 
 
@@ -206,9 +210,10 @@ def _dumps_in(path: Path) -> list[DumpPlace]:
     """Find the dumps in an existing file or folder."""
     if not path.is_dir():
         return [DumpPlace(path, path.name.removesuffix(_SUFFIX))]
-    if (path / 'predictions').is_dir():
+    predictions = path / 'predictions'
+    if predictions.is_dir():
         places = []
-        for folder in (path / 'predictions').iterdir():
+        for folder in predictions.iterdir():
             if folder.is_dir():
                 places.append(DumpPlace(path, folder.name))
         return places

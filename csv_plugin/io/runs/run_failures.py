@@ -68,11 +68,13 @@ def _logged_error(root: Path, stage: str, pair: str) -> str:
     """
     # The log begins with a list in brackets of all pairs of its task.
     named = re.compile(rf'[\[,]{re.escape(pair)}[\],]')
-    logs = (root / 'logs' / stage).rglob('*.out')
-    for log in sorted(logs, key=lambda path: -path.stat().st_mtime):
+    logs = Path(root, 'logs', stage).rglob('*.out')
+    newest_first = sorted(logs, key=lambda path: -path.stat().st_mtime)
+    for log in newest_first:
         text = read_bytes(log).decode('utf-8', 'replace')
         if named.search(text):
             errors = _EXCEPTION.findall(text)
             what = errors[-1] if errors else 'its task ended without an error'
-            return f'{shortened(what, _LONGEST)} (see {log.relative_to(root)})'
+            error = shortened(what, _LONGEST)
+            return f'{error} (see {log.relative_to(root)})'
     return ''

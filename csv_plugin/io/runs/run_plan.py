@@ -27,10 +27,13 @@ def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
     plan: dict[str, list[str]] = {}
     try:
         config = _variables(path)
-        for part in config.get('model_dataset_combinations') or [config]:
+        parts = config.get('model_dataset_combinations') or [config]
+        for part in parts:
             datasets = list(map(_abbr, part['datasets']))
             for model in part['models']:
-                plan.setdefault(_abbr(model, True), []).extend(datasets)
+                name = _abbr(model, is_model=True)
+                of_model = plan.setdefault(name, [])
+                of_model += datasets
     # MemoryError and RecursionError: too deeply nested expressions.
     except (AttributeError, KeyError, SyntaxError, TypeError, ValueError,
             MemoryError, RecursionError) as error:
@@ -72,7 +75,8 @@ def run_gaps(
             reason = ''
             try:
                 if is_texts(dataset):
-                    read_run_dump(work_dir, model, dataset.rpartition('-')[2])
+                    _, _, fingerprint = dataset.rpartition('-')
+                    read_run_dump(work_dir, model, fingerprint)
                 else:
                     reason = _no_accuracy(Path(work_dir), model, dataset)
             except InputError as error:
@@ -88,28 +92,33 @@ def _no_accuracy(work_dir: Path, model: str, dataset: str) -> str:
     answers = work_dir / 'predictions' / model / dataset
     if result.exists():
         content = read_json(result, 'Remove it, and run again with -r.')
-        failed = isinstance(content, dict) and 'error' in content
-        return f'not evaluated: {content["error"]}' if failed else ''
+        if isinstance(content, dict) and 'error' in content:
+            return f'not evaluated: {content["error"]}'
+        return ''
     failure = failure_of(work_dir, model, dataset)
     reason = f': {failure}' if failure else ''
-    if Path(f'{answers}.json').exists() or Path(f'{answers}_0.json').exists():
+    whole = Path(f'{answers}.json')
+    first_part = Path(f'{answers}_0.json')
+    if whole.exists() or first_part.exists():
         return f'answers without an accuracy{reason}'
     return f'not run{reason}'
 
 
 def newest_config(work_dir: FilePath) -> Optional[Path]:
     """Return the newest config in the folder of a run, or None."""
-    return max(Path(work_dir, 'configs').glob('*.py'), default=None)
+    configs = Path(work_dir, 'configs').glob('*.py')
+    return max(configs, default=None)
 
 
 def _variables(path: Path) -> dict[str, Any]:
     """Return the values that a config assigns to variables, by name."""
     values = {}
-    for node in ast.parse(read_bytes(path).decode('utf-8')).body:
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
+    code = read_bytes(path).decode('utf-8')
+    for statement in ast.parse(code).body:
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
                 if isinstance(target, ast.Name):
-                    values[target.id] = _value(node.value)
+                    values[target.id] = _value(statement.value)
     return values
 
 

@@ -57,28 +57,30 @@ def read_run_accuracies(work_dir: FilePath,
             work_dir, 'a run with a summary', 'no summary/summary_*.csv',
             'Give the time-stamped folder, and finish the run with -r.')
     header, *rows = _read_table(path)
-    names = header[len(_COLUMNS):]
+    n_columns = len(_COLUMNS)
+    names = header[n_columns:]
     check_unique(f'{path}, models', names)
-    ends: set[str] = set()
-    for end in ENDS:
-        ends.update(name + end for name in names)
+    ends = set()
+    for name in names:
+        for end in ENDS:
+            ends.add(name + end)
     models = [name for name in names if name not in ends]
     by_model: dict[str, dict[str, float]] = {model: {} for model in models}
-    found = RunAccuracies(by_model, {})
+    metrics_by_name = {}
     for name in benchmarks:
-        rows_of = []
+        own_rows = []
         for row in rows:
-            dataset, _, metric, mode = row[:len(_COLUMNS)]
+            dataset, _, metric, mode = row[:n_columns]
             # A benchmark that was not run has a row, but no metric.
             if dataset == name and metric != '-' and mode != PREDICTED_MODE:
-                rows_of.append(row)
-        row, other_metrics = _accuracies_in(path, rows_of)
+                own_rows.append(row)
+        row, other_metrics = _accuracies_in(path, own_rows)
         if other_metrics:
-            found.other_metrics[name] = other_metrics
-        for model, cell in zip(models, row[len(_COLUMNS):]):
+            metrics_by_name[name] = other_metrics
+        for model, cell in zip(models, row[n_columns:]):
             if cell not in ('', '-', 'nan'):
                 by_model[model][name] = _fraction(str(path), name, cell)
-    return found
+    return RunAccuracies(by_model, metrics_by_name)
 
 
 def _read_table(path: Path) -> list[list[str]]:
@@ -88,13 +90,15 @@ def _read_table(path: Path) -> list[list[str]]:
     except UnicodeDecodeError as error:
         raise InputError(path, 'UTF-8 text', str(error), _REMEDY) from error
     # OpenCompass puts no cell into quotation marks.
-    table = [line.split(',') for line in text.split('\n') if line] or [[]]
-    if table[0][:len(_COLUMNS)] != _COLUMNS:
+    table = [line.split(',') for line in text.split('\n') if line]
+    header = table[0] if table else []
+    if header[:len(_COLUMNS)] != _COLUMNS:
+        found = ', '.join(header)[:80] or 'nothing'
         raise InputError(path, f'columns {", ".join(_COLUMNS)} and models',
-                         ', '.join(table[0])[:80] or 'nothing', _REMEDY)
+                         found, _REMEDY)
     for row in table:
-        if len(row) != len(table[0]):
-            raise InputError(path, f'{len(table[0])} cells in every row',
+        if len(row) != len(header):
+            raise InputError(path, f'{len(header)} cells in every row',
                              f'{len(row)} in the row of {row[0]!r}', _REMEDY)
     if not text.endswith('\n'):
         raise InputError(path, 'a line feed at the end', repr(text[-20:]),
@@ -110,16 +114,18 @@ def _accuracies_in(path: Path, rows: list[list[str]]) -> tuple[list[str], str]:
     """
     if not rows:
         return [], ''
+    dataset, version, *_ = rows[0]
     metrics = [row[2] for row in rows]
-    if rows[0][1] != '-':
+    if version != '-':
         metric = first_accuracy(metrics)
         if metric is None:
             return [], ', '.join(metrics)
-        return rows[metrics.index(metric)], ''
+        chosen = metrics.index(metric)
+        return rows[chosen], ''
     # Rows without a version are of a summary group. The last metric is the
     # average; metrics before it are metrics that all datasets have in common.
     *shared, average = metrics
-    averaged = _averaged(path, rows[0][0], average)
+    averaged = _averaged(path, dataset, average)
     others = list(filter(is_no_accuracy, [average, *averaged]))
     if not averaged and shared and all(map(is_no_accuracy, shared)):
         others += shared
@@ -137,10 +143,12 @@ def _averaged(path: Path, group: str, average: str) -> list[str]:
     text = path.with_suffix('.txt')
     if not text.is_file():
         return []
-    for line in read_bytes(text).decode('utf-8', 'replace').splitlines():
-        name, _, metrics = line.partition(f"'{average}': {{")
-        if name.startswith(f'{group}: {{') and metrics:
-            return _METRIC.findall(metrics.partition('}')[0])
+    content = read_bytes(text).decode('utf-8', 'replace')
+    for line in content.splitlines():
+        name, _, rest = line.partition(f"'{average}': {{")
+        if name.startswith(f'{group}: {{') and rest:
+            metrics, _, _ = rest.partition('}')
+            return _METRIC.findall(metrics)
     return []
 
 

@@ -62,7 +62,9 @@ def context_length(model: PreTrainedModel) -> int:
 def input_device(model: PreTrainedModel) -> torch.device:
     """Return the device for token ids; the CPU if embeddings are offloaded."""
     weight: Any = model.get_input_embeddings().weight
-    return torch.device('cpu') if weight.is_meta else weight.device
+    if weight.is_meta:
+        return torch.device('cpu')
+    return weight.device
 
 
 def plain_head(model: PreTrainedModel, inputs: Tensor) -> Optional[nn.Linear]:
@@ -83,9 +85,11 @@ def plain_head(model: PreTrainedModel, inputs: Tensor) -> Optional[nn.Linear]:
     hidden = body_states(model, probe)[0]
     if hidden.shape[1] != head.in_features:
         return None
-    by_model = _run(model, probe).logits[0].to(head.weight.device)
-    by_head = HeadLogits(hidden.to(head.weight.device), head)
-    return head if _same_logits(by_head, by_model) else None
+    device = head.weight.device
+    by_head = HeadLogits(hidden.to(device), head)
+    by_model = _run(model, probe).logits[0]
+    is_alone = _same_logits(by_head, by_model.to(device))
+    return head if is_alone else None
 
 
 def _same_logits(by_head: HeadLogits, by_model: Tensor) -> bool:
@@ -93,14 +97,16 @@ def _same_logits(by_head: HeadLogits, by_model: Tensor) -> bool:
     if by_model.shape[1] != by_head.n_columns:
         return False
     # Some models compute logits in half precision and return them as fp32.
-    eps = max(
-        torch.finfo(by_model.dtype).eps,
-        torch.finfo(by_head.head.weight.dtype).eps)
-    tolerance = 8 * eps * by_model.abs().max().float()
+    of_logits = torch.finfo(by_model.dtype)
+    of_weights = torch.finfo(by_head.head.weight.dtype)
+    eps = max(of_logits.eps, of_weights.eps)
+    largest = by_model.abs().max()
+    tolerance = 8 * eps * largest.float()
     starts = block_starts(by_head)
     blocks = by_model.split(starts.step, dim=1)
     for start, block in zip(starts, blocks):
-        difference = by_head.block(start, start + block.shape[1]) - block
+        stop = start + block.shape[1]
+        difference = by_head.block(start, stop) - block
         # With `not` and `<=`, NaN counts as a difference.
         if not difference.abs().max() <= tolerance:
             return False
@@ -110,7 +116,8 @@ def _same_logits(by_head: HeadLogits, by_model: Tensor) -> bool:
 def _is_capped(model: PreTrainedModel) -> bool:
     settings = model.config.get_text_config().to_dict()
     for name, value in settings.items():
-        if 'logit' in name and 'softcap' in name.replace('_', '') and value:
+        is_cap = 'logit' in name and 'softcap' in name.replace('_', '')
+        if is_cap and value:
             return True
     return False
 
@@ -142,8 +149,10 @@ def logits_of(model: PreTrainedModel, head: Optional[nn.Linear],
     logits itself. `inputs` are padded on the right, `(batch, n)`.
     """
     if head is None:
-        return FullLogits(_run(model, inputs).logits.flatten(0, 1))
-    hidden = body_states(model, inputs).to(head.weight.device)
+        logits = _run(model, inputs).logits
+        return FullLogits(logits.flatten(0, 1))
+    hidden = body_states(model, inputs)
+    hidden = hidden.to(head.weight.device)
     return HeadLogits(hidden.flatten(0, 1), head)
 
 
@@ -160,10 +169,11 @@ def in_halves(
         output = run(batch)
     except torch.cuda.OutOfMemoryError as error:
         if len(batch) == 1:
+            n_tokens = len(batch[0].inputs)
+            reason = ' '.join(str(error).split())
             raise InputError(
                 f'model {str(model.name_or_path)!r}',
-                f'room on the GPU for {len(batch[0].inputs)} tokens',
-                ' '.join(str(error).split())[:200],
+                f'room on the GPU for {n_tokens} tokens', reason[:200],
                 'Free memory of the GPU, or use more or larger GPUs.'
             ) from error
     else:

@@ -29,8 +29,8 @@ class HeadLogits:
     """
 
     def __init__(self, hidden: Tensor, head: nn.Linear) -> None:
-        self.in_16_bits = hidden.dtype == head.weight.dtype \
-            and _multiplies_16_bits(hidden)
+        same_dtype = hidden.dtype == head.weight.dtype
+        self.in_16_bits = same_dtype and _multiplies_16_bits(hidden)
         self.hidden = hidden
         self.head = head
         self.n_columns = head.out_features
@@ -52,9 +52,11 @@ class HeadLogits:
         if self.in_16_bits:
             logits = torch.mm(self.hidden, weight.T, out_dtype=torch.float32)
         else:
-            logits = self.hidden.float() @ weight.float().T
+            hidden = self.hidden.float()
+            logits = hidden @ weight.float().T
         if self.head.bias is not None:
-            logits += self.head.bias[start:stop].float()
+            bias = self.head.bias[start:stop]
+            logits += bias.float()
         return logits
 
 
@@ -93,7 +95,8 @@ Logits = Union[HeadLogits, FullLogits]
 
 def block_starts(logits: Logits) -> range:
     """Return the first column of each block; the step is the width."""
-    width = COLUMNS_ON_GPU if logits.device.type == 'cuda' else COLUMNS
+    is_on_gpu = logits.device.type == 'cuda'
+    width = COLUMNS_ON_GPU if is_on_gpu else COLUMNS
     return range(0, logits.n_columns, width)
 
 
@@ -105,9 +108,12 @@ def losses_of_targets(logits: Logits, rows: Tensor,
     rows of `logits` that predict them.
     """
     parts = []
-    for index, target in zip(rows.split(ROWS), targets.split(ROWS)):
-        parts.append(_losses_of_rows(logits.rows(index), target))
-    return torch.cat(parts).cpu().numpy()
+    batches = zip(rows.split(ROWS), targets.split(ROWS))
+    for index, own_targets in batches:
+        own_logits = logits.rows(index)
+        parts.append(_losses_of_rows(own_logits, own_targets))
+    losses = torch.cat(parts)
+    return losses.cpu().numpy()
 
 
 def _losses_of_rows(logits: Logits, targets: Tensor) -> Tensor:
@@ -117,6 +123,8 @@ def _losses_of_rows(logits: Logits, targets: Tensor) -> Tensor:
     logits neither overflow nor cancel.
     """
     target_logit = torch.zeros(targets.shape, device=targets.device)
+    # The largest logit of each block, and the sum of the exponentials of the
+    # logits of the block, after subtracting its largest one.
     peaks = []
     totals = []
     starts = block_starts(logits)
@@ -126,16 +134,21 @@ def _losses_of_rows(logits: Logits, targets: Tensor) -> Tensor:
         # For a target outside of this block, `found` is the logit of the first
         # or last column, which `where` then ignores.
         wanted = targets - start
-        column = wanted.clamp(0, stop - start - 1)
+        last_column = stop - start - 1
+        column = wanted.clamp(0, last_column)
         found = block.gather(1, column[:, None])[:, 0]
         target_logit = found.where(column == wanted, target_logit)
         peak_of_block = block.amax(dim=1)
         block -= peak_of_block[:, None]
+        block.exp_()
         peaks.append(peak_of_block)
-        totals.append(block.exp_().sum(dim=1))
-    peak = torch.stack(peaks).amax(dim=0)
-    below = torch.stack(peaks) - peak
-    total = (below.exp() * torch.stack(totals)).sum(dim=0)
+        totals.append(block.sum(dim=1))
+    peak_by_block = torch.stack(peaks)  # (blocks, N)
+    peak = peak_by_block.amax(dim=0)
+    below = peak_by_block - peak
+    total_by_block = below.exp() * torch.stack(totals)
+    total = total_by_block.sum(dim=0)
     # `float()` is needed inside an `autocast` of the caller, for example in a
     # training, which makes the losses bfloat16.
-    return (total.log() + (peak - target_logit)).float()
+    losses = total.log() + (peak - target_logit)
+    return losses.float()

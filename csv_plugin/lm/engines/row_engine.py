@@ -23,11 +23,12 @@ from csv_plugin.lm.engines.windows import Window
 #: Number of windows in one call of an engine: enough for the engine to make
 #: batches, and few enough to show progress.
 WINDOWS = 64
+_SMALLEST = np.finfo(np.float32).smallest_subnormal
 #: Answers with a lower log-probability, in nats, are refused. The limit is the
 #: logarithm of the smallest positive float32, -103.3: a softmax in float32
 #: gives less probable ids the probability 0. For comparison, a uniform
 #: distribution over a million ids has -13.8.
-LOWEST = float(np.log(np.finfo(np.float32).smallest_subnormal, dtype=float))
+LOWEST = float(np.log(_SMALLEST, dtype=float))
 
 Rows = Sequence[NDArray[np.int64]]
 
@@ -71,13 +72,17 @@ class RowEngine(ABC):
         if windows and not self._is_tried:
             _try_engine(self, rows)
             self._is_tried = True
-        for start in progress(range(0, len(windows), WINDOWS)):
-            batch = windows[start:start + WINDOWS]
-            answers = _log_probs(self, rows[start:start + WINDOWS])
+        starts = range(0, len(windows), WINDOWS)
+        for start in progress(starts):
+            stop = start + WINDOWS
+            batch = windows[start:stop]
+            answers = _log_probs(self, rows[start:stop])
             of_targets = []
             for window, log_probs in zip(batch, answers):
-                of_targets.append(log_probs[-len(window.targets):])
-            yield batch, -np.concatenate(of_targets)
+                n_targets = len(window.targets)
+                of_targets.append(log_probs[-n_targets:])
+            losses = -np.concatenate(of_targets)
+            yield batch, losses
 
 
 def _log_probs(engine: RowEngine, rows: Rows) -> list[NDArray[np.float64]]:
@@ -86,8 +91,9 @@ def _log_probs(engine: RowEngine, rows: Rows) -> list[NDArray[np.float64]]:
     They are in nats, between `LOWEST` and 0.
     """
     answers = engine.row_scores(rows)
-    if len(answers) != len(rows):
-        raise _refused(engine, f'{len(rows)} answers', str(len(answers)))
+    n_answers = len(answers)
+    if n_answers != len(rows):
+        raise _refused(engine, f'{len(rows)} answers', str(n_answers))
     checked = []
     for row, answer in zip(rows, answers):
         log_probs = answer.log_probs
@@ -102,10 +108,11 @@ def _log_probs(engine: RowEngine, rows: Rows) -> list[NDArray[np.float64]]:
         in_range = (log_probs >= LOWEST) & (log_probs <= ROUNDING)
         wrong = np.flatnonzero(~in_range)
         if len(wrong):
+            first = wrong[0]
             raise _refused(
                 engine,
                 f'log-probabilities from {LOWEST:.1f}, the least in float32, '
-                'to 0', f'{log_probs[wrong[0]]} at id {wrong[0] + 1}')
+                'to 0', f'{log_probs[first]} at id {first + 1}')
         checked.append(np.minimum(log_probs, 0))
     return checked
 
@@ -117,27 +124,33 @@ def _try_engine(engine: RowEngine, rows: Rows) -> None:
     probabilities of different ids at one position must not add up to more
     than 1.
     """
-    # Lengths of the trial rows, and the largest number of ids tried at one
-    # position.
-    lengths, most_ids = (2, 8, 16), 32
     # The largest allowed difference of two answers for the same position, in
     # nats, plus a share of the answer. In half precision, another batch
     # changes an answer by a few hundredths of a nat; an answer for a wrong
     # position differs by whole nats.
-    agreement, share = 0.25, 0.05
-    row = max(rows, key=len)
-    *parts, whole = _log_probs(engine, [row[:length] for length in lengths])
+    agreement = 0.25
+    share = 0.05
+    # Lengths of the trial rows, which begin with the same ids.
+    lengths = (2, 8, 16)
+    longest = max(rows, key=len)
+    trial_rows = [longest[:length] for length in lengths]
+    *parts, whole = _log_probs(engine, trial_rows)
     for part in parts:
-        if not np.allclose(whole[:len(part)], part, share, agreement):
+        same_ids = whole[:len(part)]
+        if not np.allclose(same_ids, part, share, agreement):
             raise _refused(
                 engine, 'the same log-probabilities of the first '
                 f'{len(part) + 1} ids of a row with and without the rest',
-                f'{_start(whole[:len(part)])} and {_start(part)}')
+                f'{_start(same_ids)} and {_start(part)}')
+    # The largest number of ids that are tried at one position.
+    most_ids = 32
     ids = np.unique(np.concatenate(rows))
-    ids = ids[::math.ceil(len(ids) / most_ids)]
-    continued = [np.append(row[:1], i) for i in ids]
-    last = np.concatenate(_log_probs(engine, continued))
-    total = np.exp(last).sum()
+    step = math.ceil(len(ids) / most_ids)
+    ids = ids[::step]
+    first_id = longest[:1]
+    continued = [np.append(first_id, i) for i in ids]
+    log_probs = np.concatenate(_log_probs(engine, continued))
+    total = np.exp(log_probs).sum()
     if total > 1 + agreement:
         raise _refused(
             engine, f'probabilities of {len(ids)} different ids after the '
@@ -155,4 +168,5 @@ def _refused(engine: RowEngine, expected: str, found: str) -> InputError:
 
 def _start(values: NDArray) -> str:
     """Return the first ids or log-probabilities as text for an error."""
-    return shortened(', '.join(f'{value:.6g}' for value in values), 80)
+    texts = [f'{value:.6g}' for value in values]
+    return shortened(', '.join(texts), 80)

@@ -70,8 +70,9 @@ def token_losses(model: Union[PreTrainedModel, Engine],
     windows: list[Window] = []
     losses = []
     for index, tokens in enumerate(tokenized):
+        n_tokens = len(tokens.ids)
         windows += cut_windows(index, tokens.ids, prefix, limit)
-        losses.append(np.full(len(tokens.ids), np.nan))
+        losses.append(np.full(n_tokens, np.nan))
     # `closing` ends the generator at once if an error occurs here, so that the
     # model gets back its former mode.
     with closing(engine.score(windows, progress)) as batches:
@@ -83,12 +84,15 @@ def token_losses(model: Union[PreTrainedModel, Engine],
                                  str(len(found)),
                                  'Update the engine, or use another one.')
             for window, part in zip(batch, by_window(batch, found)):
-                check_finite('losses', facts.model, texts[window.text], part)
+                text = texts[window.text]
+                check_finite('losses', facts.model, text, part)
                 end = window.first + len(part)
-                losses[window.text][window.first:end] = part
+                of_text = losses[window.text]
+                of_text[window.first:end] = part
     scored = []
     for text, tokens, values in zip(texts, tokenized, losses):
+        n_chars = len(text.text)
         scored.append(
-            TokenLosses(text.text_id, values, tokens.spans, len(text.text),
+            TokenLosses(text.text_id, values, tokens.spans, n_chars,
                         text.sha256))
     return scored

@@ -57,7 +57,7 @@ class TransformersEngine(PublicNames):
             return
         _check_ids(self.model, windows)
         model = self.model
-        device = input_device(self.model)
+        device = input_device(model)
         with evaluating(model):
             if not self._heads:
                 probe = pad(windows[:1]).to(device)
@@ -65,13 +65,14 @@ class TransformersEngine(PublicNames):
             head = self._heads[0]
             size = default_max_tokens(device, all_logits=head is None)
             run = partial(self._losses, head=head)
-            for batch in progress(list(group_batches(windows, size))):
+            batches = list(group_batches(windows, size))
+            for batch in progress(batches):
                 yield from in_halves(model, batch, run)
 
     def _losses(self, batch: Sequence[Window],
                 head: Optional[nn.Linear]) -> NDArray[np.float32]:
-        device = input_device(self.model)
-        logits = logits_of(self.model, head, pad(batch).to(device))
+        inputs = pad(batch).to(input_device(self.model))
+        logits = logits_of(self.model, head, inputs)
         ids = np.concatenate([window.targets for window in batch])
         targets = torch.from_numpy(ids).to(logits.device)
         rows = target_rows(batch).to(logits.device)
@@ -87,8 +88,9 @@ def _check_ids(model: PreTrainedModel, windows: Sequence[Window]) -> None:
     if not isinstance(embeddings, nn.Embedding):
         return
     largest = max(int(window.row.max()) for window in windows)
-    if largest >= embeddings.num_embeddings:
-        raise InputError(
-            f'tokenizer for {str(model.name_or_path)!r}',
-            f'ids below {embeddings.num_embeddings}, which the model has',
-            f'the id {largest}', 'Use the tokenizer of this model.')
+    n_ids = embeddings.num_embeddings
+    if largest >= n_ids:
+        raise InputError(f'tokenizer for {str(model.name_or_path)!r}',
+                         f'ids below {n_ids}, which the model has',
+                         f'the id {largest}',
+                         'Use the tokenizer of this model.')

@@ -59,9 +59,12 @@ class VLLMEngine(PublicNames, RowEngine):
                 'its max_model_len.') from error
         scores = []
         for row, answer in zip(rows, answers):
-            entries = zip(row[1:].tolist(), answer.prompt_logprobs[1:])
-            log_probs = [entry[index].logprob for index, entry in entries]
-            scores.append(
-                RowScores(
-                    np.array(answer.prompt_token_ids), np.array(log_probs)))
+            # The first id has no log-probability.
+            _, *asked = row.tolist()
+            _, *entries = answer.prompt_logprobs
+            log_probs = []
+            for index, entry in zip(asked, entries):
+                log_probs.append(entry[index].logprob)
+            ids = np.array(answer.prompt_token_ids)
+            scores.append(RowScores(ids, np.array(log_probs)))
         return scores

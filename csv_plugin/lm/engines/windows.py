@@ -28,7 +28,8 @@ class Window:
     @property
     def row(self) -> NDArray[np.int64]:
         """The ids of the inputs and of the last target, `(n + 1,)`."""
-        return np.append(self.inputs, self.targets[-1:])
+        last_target = self.targets[-1:]
+        return np.append(self.inputs, last_target)
 
 
 def window_stride(context: int) -> int:
@@ -36,7 +37,9 @@ def window_stride(context: int) -> int:
 
     It is half of the context. A context of 0 means no limit, and returns 0.
     """
-    return max(1, context // 2) if context else 0
+    if not context:
+        return 0
+    return max(1, context // 2)
 
 
 def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
@@ -50,7 +53,8 @@ def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
     half. Each window begins with the prefix. Every token that is scored after
     the first window has at least half a context to its left.
     """
-    lead = np.array([] if prefix is None else [prefix], np.int64)
+    prefixes = [] if prefix is None else [prefix]
+    lead = np.array(prefixes, np.int64)
     row = np.append(lead, ids)
     n_inputs = len(row) - 1
     if n_inputs < 1:
@@ -63,16 +67,17 @@ def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
             'of the model.')
     n_lead = len(lead)
     targets = row[1:]
-    first = Window(text, row[:length], targets[:length], 1 - n_lead)
-    windows = [first]
+    # Index in the text of the first target.
+    first = 1 - n_lead
+    windows = [Window(text, row[:length], targets[:length], first)]
     room = length - n_lead
     start = length
     stride = window_stride(context)
     while start < n_inputs:
         end = min(start + stride, n_inputs)
         inputs = np.append(lead, row[end - room:end])
-        windows.append(
-            Window(text, inputs, targets[start:end], start + 1 - n_lead))
+        scored = targets[start:end]
+        windows.append(Window(text, inputs, scored, first + start))
         start = end
     return windows
 
@@ -90,12 +95,13 @@ def group_batches(windows: Sequence[Window],
     # with `max_tokens` of 1024, starting a batch takes as long as 30 tokens.
     most_padding = 1 / 32
     padding = 0
-    for window in sorted(windows, key=lambda w: -len(w.inputs)):
+    longest_first = sorted(windows, key=lambda w: -len(w.inputs))
+    for window in longest_first:
         if batch:
             width = len(batch[0].inputs)
             padding += width - len(window.inputs)
-            is_full = (len(batch) + 1) * width > max_tokens
-            if is_full or padding > most_padding * max_tokens:
+            n_tokens = (len(batch) + 1) * width
+            if n_tokens > max_tokens or padding > most_padding * max_tokens:
                 yield batch
                 batch = []
                 padding = 0
@@ -121,7 +127,8 @@ def pad(batch: Sequence[Window]) -> Tensor:
     rows = []
     for window in batch:
         n_missing = width - len(window.inputs)
-        rows.append(np.pad(window.inputs, (0, n_missing), mode='edge'))
+        row = np.pad(window.inputs, (0, n_missing), mode='edge')
+        rows.append(row)
     return torch.from_numpy(np.stack(rows))
 
 
@@ -134,7 +141,8 @@ def target_rows(batch: Sequence[Window]) -> Tensor:
     rows = []
     for row, window in enumerate(batch):
         end = row * width + len(window.inputs)
-        rows.append(torch.arange(end - len(window.targets), end))
+        start = end - len(window.targets)
+        rows.append(torch.arange(start, end))
     return torch.cat(rows)
 
 
@@ -145,5 +153,6 @@ def _width(batch: Sequence[Window]) -> int:
 
 def by_window(batch: Sequence[Window], values: NDArray) -> list[NDArray]:
     """Split values of all targets of a batch, `(n, ...)`, into windows."""
-    ends = np.cumsum([len(window.targets) for window in batch])
+    n_targets = [len(window.targets) for window in batch]
+    ends = np.cumsum(n_targets)
     return np.split(values, ends[:-1])

@@ -65,11 +65,16 @@ class HeadObjective:
            train: Sequence[str], validation: Sequence[str]) -> 'HeadObjective':
         """Return the objective; the arguments are as in `train_heads`."""
         models = list(dict.fromkeys([*train, *validation]))
-        observed = accuracies.select(models)
+        rows = [table.models.index(model) for model in models]
         losses = losses_per_character(table, states)
-        losses = losses[[table.models.index(model) for model in models]]
-        return cls(states, losses, observed.values, observed.chance,
-                   np.isin(models, train), np.isin(models, validation))
+        observed = accuracies.select(models)
+        return cls(
+            states,
+            losses[rows],
+            observed.values,
+            observed.chance,
+            train=np.isin(models, train),
+            validation=np.isin(models, validation))
 
     @property
     def was_run(self) -> NDArray[np.bool_]:
@@ -91,19 +96,28 @@ class HeadObjective:
         similar heads; with None, it starts without a guess.
         """
         z = head.preactivations(self.states)
-        scores = weighted_losses(self.losses, functional.softplus(z))
+        weights = functional.softplus(z)
+        scores = weighted_losses(self.losses, weights)
         curves = []
         fitted = []
+        used = self.train[:, None] & self.was_run
         for b, floor in enumerate(self.floor):
-            rows = self.train & self.was_run[:, b]
+            rows = used[:, b]
             start = None if lines is None else lines[b]
-            curve, line = fit_curve(scores[rows, b], self.accuracy[rows, b],
-                                    floor, start)
+            own_scores = scores[rows, b]
+            accuracies = self.accuracy[rows, b]
+            curve, line = fit_curve(own_scores, accuracies, floor, start)
             curves.append(curve)
             fitted.append(line)
         curve = Curve.stack(curves)
-        predicted = curve.accuracies(scores.T).T
-        return Evaluation(head, z, scores, np.array(fitted), curve, predicted)
+        predicted = curve.accuracies(scores.T)  # (B, M)
+        return Evaluation(
+            head=head,
+            preactivations=z,
+            scores=scores,
+            lines=np.array(fitted),
+            curve=curve,
+            predicted=predicted.T)
 
     def gradient(self, evaluation: Evaluation) -> tuple[Tensor, Tensor]:
         """Return the gradient of the squared error summed over train models.
@@ -111,12 +125,14 @@ class HeadObjective:
         It has two parts: with respect to theta, `(H, B)`, and with respect to
         the bias, `(B,)`.
         """
+        curve = evaluation.curve
         residual = evaluation.predicted - self.accuracy
-        slope = evaluation.curve.slopes(evaluation.scores.T).T
-        by_score = 2 * residual * slope * evaluation.curve.alpha
+        slopes = curve.slopes(evaluation.scores.T)  # (B, M)
+        by_score = 2 * residual * slopes.T * curve.alpha
         used = self.train[:, None] & self.was_run
-        by_score = torch.from_numpy(np.where(used, by_score, 0))
-        by_weight = self.losses.t() @ by_score.to(self.losses.device)
+        by_score = np.where(used, by_score, 0)
+        on_device = torch.from_numpy(by_score).to(self.losses.device)
+        by_weight = self.losses.t() @ on_device  # (T, B)
         return evaluation.head.gradient(self.states, evaluation.preactivations,
                                         by_weight)
 
@@ -126,7 +142,8 @@ class HeadObjective:
         The first row is for the train models, the second for the validation
         models.
         """
-        squares = (evaluation.predicted - self.accuracy)**2
+        differences = evaluation.predicted - self.accuracy
+        squares = differences**2
         of_train = np.nanmean(squares[self.train], axis=0)
         of_validation = np.nanmean(squares[self.validation], axis=0)
         return np.stack([of_train, of_validation])
@@ -150,17 +167,19 @@ class Recorder:
         n_benchmarks = len(floor)
         # Step 0 comes before the first gradient step.
         n_kept = n_steps + 1
+        shape = n_kept, n_benchmarks
         self.losses = losses
         self.floor = floor
         self.n_kept = 0
         self.scores = np.full((n_kept, n_models, n_benchmarks), np.nan)
-        self.alpha = np.full((n_kept, n_benchmarks), np.nan)
-        self.beta = np.full((n_kept, n_benchmarks), np.nan)
+        self.alpha = np.full(shape, np.nan)
+        self.beta = np.full(shape, np.nan)
 
     def __call__(self, step: int, running: NDArray[np.int64],
                  evaluation: Evaluation) -> None:
         weights = functional.softplus(evaluation.preactivations)
-        self.scores[step][:, running] = weighted_losses(self.losses, weights)
+        scores = weighted_losses(self.losses, weights)
+        self.scores[step][:, running] = scores
         self.alpha[step, running] = evaluation.curve.alpha
         self.beta[step, running] = evaluation.curve.beta
         self.n_kept = step + 1
@@ -170,7 +189,8 @@ class Recorder:
         """The curves of Eq. 2 at each of the S steps made so far, `(S, B)`."""
         alpha = self.alpha[:self.n_kept]
         beta = self.beta[:self.n_kept]
-        return Curve(alpha, beta, np.broadcast_to(self.floor, alpha.shape))
+        floor = np.broadcast_to(self.floor, alpha.shape)
+        return Curve(alpha, beta, floor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,9 +210,11 @@ class TrainedHeads:
 
         `states` are at the tokens of the table.
         """
-        scores = weighted_losses(
-            losses_per_character(table, states), self.head.weights(states))
-        return self.curve.accuracies(scores.T).T
+        losses = losses_per_character(table, states)
+        weights = self.head.weights(states)
+        scores = weighted_losses(losses, weights)
+        accuracies = self.curve.accuracies(scores.T)  # (B, M)
+        return accuracies.T
 
 
 def train_heads(states: Tensor,
@@ -216,23 +238,25 @@ def train_heads(states: Tensor,
     benchmark. `observe` is called at every step.
     """
     objective = HeadObjective.of(states, table, accuracies, train, validation)
-    head = ScoringHead.uniform(states.shape[1], len(objective.floor),
-                               states.device)
+    floor = objective.floor
+    n_benchmarks = len(floor)
+    hidden_size = states.shape[1]
+    head = ScoringHead.uniform(hidden_size, n_benchmarks, states.device)
     # Indices of the benchmarks that have not stopped. `head`, `objective` and
     # `lines` are restricted to these benchmarks.
-    running = np.arange(len(objective.floor))
+    running = np.arange(n_benchmarks)
+    # The best heads so far, their curves and validation errors.
     best = head.select(running)
-    floor = objective.floor
-    alpha = np.zeros(len(running))
-    beta = np.zeros(len(running))
-    error = np.full(len(running), np.inf)
+    alpha = np.zeros(n_benchmarks)
+    beta = np.zeros(n_benchmarks)
+    error = np.full(n_benchmarks, np.inf)
     best_step = np.zeros_like(running)
     lines = None
     for step in progress(range(settings.n_steps + 1)):
         evaluation = objective.evaluate(head, lines)
         if observe is not None:
             observe(step, running, evaluation)
-        validation_error = objective.errors(evaluation)[1]
+        _, validation_error = objective.errors(evaluation)
         better = validation_error < error[running]
         chosen = running[better]
         error[chosen] = validation_error[better]
@@ -241,7 +265,8 @@ def train_heads(states: Tensor,
         beta[chosen] = evaluation.curve.beta[better]
         best.theta[:, chosen] = head.theta[:, better]
         best.bias[chosen] = head.bias[better]
-        going = step - best_step[running] < settings.patience
+        steps_since_best = step - best_step[running]
+        going = steps_since_best < settings.patience
         if not going.any():
             break
         by_theta, by_bias = objective.gradient(evaluation)
@@ -251,5 +276,5 @@ def train_heads(states: Tensor,
         objective = objective.select(going)
         running = running[going]
         lines = evaluation.lines[going]
-    return TrainedHeads(accuracies.benchmarks, best, Curve(alpha, beta, floor),
-                        best_step)
+    curve = Curve(alpha, beta, floor)
+    return TrainedHeads(accuracies.benchmarks, best, curve, best_step)

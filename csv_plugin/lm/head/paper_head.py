@@ -82,7 +82,8 @@ def train_paper_head(table: LossTable,
             "the paper's head", 'a benchmark to learn from',
             '; '.join(reasons), "Add models or accuracies, or use the method "
             "'salience'.")
-    states = StateScale.of(states, counted_tokens(table)).apply(states)
+    scale = StateScale.of(states, counted_tokens(table))
+    states = scale.apply(states)
     train = list(compress(table.models, ~chosen))
     models = table.models
     losses = counted_losses(table, table.scored)
@@ -91,10 +92,9 @@ def train_paper_head(table: LossTable,
         of_watched = counted_losses(watched, table.scored)
         losses = np.concatenate([losses, of_watched])
     losses = losses / table.n_chars.sum()
+    losses_on_device = torch.from_numpy(losses).to(states.device)
     of_learned = accuracies.select(benchmarks=learned)
-    recorder = Recorder(
-        torch.from_numpy(losses).to(states.device), settings.n_steps,
-        of_learned.chance)
+    recorder = Recorder(losses_on_device, settings.n_steps, of_learned.chance)
     heads = train_heads(states, table, of_learned, train, list(validation),
                         settings, progress, recorder)
     for name, step in zip(heads.benchmarks, heads.best_step):
@@ -102,12 +102,17 @@ def train_paper_head(table: LossTable,
     source = _columns(table, states, heads)
     predictor = _predictor(table, source, heads, accuracies, families, chosen,
                            notes)
-    steps = TrainingSteps(heads.benchmarks, models,
-                          _splits(models, train, validation),
-                          everywhere.select(models, learned).values,
-                          recorder.scores[:recorder.n_kept], recorder.curve,
-                          heads.best_step)
-    return PaperTraining(predictor.with_tokens(targets, source), steps)
+    predictor = predictor.with_tokens(targets, source)
+    observed = everywhere.select(models, learned)
+    steps = TrainingSteps(
+        benchmarks=heads.benchmarks,
+        models=models,
+        splits=_splits(models, train, validation),
+        accuracies=observed.values,
+        scores=recorder.scores[:recorder.n_kept],
+        curve=recorder.curve,
+        best_step=heads.best_step)
+    return PaperTraining(predictor, steps)
 
 
 def _predictor(table: LossTable, source: TokenColumns, heads: TrainedHeads,
@@ -133,23 +138,37 @@ def _predictor(table: LossTable, source: TokenColumns, heads: TrainedHeads,
     curves = _curves(accuracies, heads, ~chosen)
     # The heads are judged on the validation models, and on all models where
     # no validation model was run on the benchmark.
-    judged_accuracies = accuracy_of(curves.exponents(scores), curves.floor)
+    exponents = curves.exponents(scores)
+    judged_accuracies = accuracy_of(exponents, curves.floor)
     known = ~np.isnan(accuracies.values)
-    judged = known & chosen[:, None]
-    judged = np.where(judged.any(axis=0), judged, known)
+    validated = known & chosen[:, None]
+    has_validated = validated.any(axis=0)
+    judged = np.where(has_validated, validated, known)
     judged_accuracies[~judged] = np.nan
     observed = Observed(accuracies.values, tuple(families), accuracies.chance,
                         accuracies.n_items)
-    units = Units(np.zeros(1, int), np.array(['']), answers)
-    fit = Fit(table.models, accuracies.benchmarks, accuracies.main,
-              features.values, observed, units)
+    # Column 0 is the only unit, and its source has no name.
+    units = Units(
+        columns=np.zeros(1, int), sources=np.array(['']), answers=answers)
+    fit = Fit(
+        names=table.models,
+        benchmarks=accuracies.benchmarks,
+        main=accuracies.main,
+        losses=features.values,
+        observed=observed,
+        units=units)
     model = CurveModel(curves, judged_accuracies, observed)
     versions = dict(
         csv_plugin=__version__, numpy=np.__version__, scipy=scipy.__version__)
+    fits = benchmark_fits(fit, model, notes)
     mean_losses = np.sort(features.mean_loss)
-    return Predictor(features.columns, fit, model,
-                     benchmark_fits(fit, model, notes), versions,
-                     mean_losses[[0, -1]])
+    return Predictor(
+        columns=features.columns,
+        fit=fit,
+        model=model,
+        benchmarks=fits,
+        versions=versions,
+        mean_losses=mean_losses[[0, -1]])
 
 
 def _splits(models: Sequence[str], train: Sequence[str],
@@ -173,12 +192,14 @@ def _problems(table: LossTable, accuracies: AccuracyTable, train: NDArray,
         accuracy = accuracies.values[:, b]
         scored = ~np.isnan(accuracy)
         rows = train & scored
-        problems = diagnose(loss[rows], accuracy[rows],
-                            float(accuracies.chance[b]))
+        chance = float(accuracies.chance[b])
+        problems = diagnose(loss[rows], accuracy[rows], chance)
+        validated = validation & scored
         found[name] = None
         if problems:
-            found[name] = '; '.join(PROBLEMS[problem] for problem in problems)
-        elif not (validation & scored).any():
+            reasons = [PROBLEMS[problem] for problem in problems]
+            found[name] = '; '.join(reasons)
+        elif not validated.any():
             found[name] = 'no validation model has an accuracy'
     return found
 
@@ -186,21 +207,27 @@ def _problems(table: LossTable, accuracies: AccuracyTable, train: NDArray,
 def _curves(accuracies: AccuracyTable, heads: TrainedHeads,
             train: NDArray) -> Curves:
     """Return the curves of all benchmarks, flat where there is no head."""
-    parts = []
+    n_benchmarks = len(accuracies.benchmarks)
+    alpha = np.zeros(n_benchmarks)
+    beta = np.zeros(n_benchmarks)
+    floor = np.zeros(n_benchmarks)
     for b, name in enumerate(accuracies.benchmarks):
         if name in heads.benchmarks:
             place = heads.benchmarks.index(name)
-            curve = heads.curve
-            parts.append(
-                (curve.alpha[place], curve.beta[place], curve.floor[place]))
+            curve = heads.curve[place]
+            alpha[b] = curve.alpha
+            beta[b] = curve.beta
+            floor[b] = curve.floor
         else:
             known = accuracies.values[train, b]
             known = known[~np.isnan(known)]
-            mean = known.mean() if len(known) else accuracies.chance[b]
+            mean = accuracies.chance[b]
+            if len(known):
+                mean = known.mean()
             # With an exponent of 0, the curve is half-way between its floor
             # and 1. The floor is chosen so that this is the mean.
-            parts.append((0., 0., 2 * mean - 1))
-    return Curves(*np.array(parts, float).T)
+            floor[b] = 2 * mean - 1
+    return Curves(alpha, beta, floor)
 
 
 def _columns(table: LossTable, states: Tensor,
@@ -209,9 +236,10 @@ def _columns(table: LossTable, states: Tensor,
 
     All are in nats per character.
     """
-    weights = heads.head.weights(states).double().numpy()
+    weights = heads.head.weights(states)
+    of_scores = weights.double().numpy()
     of_loss = np.ones((len(states), 1))
-    matrix = np.hstack([of_loss, weights])
+    matrix = np.hstack([of_loss, of_scores])  # (T, columns)
     matrix /= table.n_chars.sum()
     matrix[~table.scored] = 0
     units = ['loss']

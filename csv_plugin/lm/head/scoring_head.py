@@ -39,12 +39,15 @@ class ScoringHead:
         """Return heads that give every token the weight 1; `theta` is 0."""
         theta = torch.zeros(
             hidden_size, n_benchmarks, dtype=torch.float64, device=device)
-        return cls(theta, theta.new_full([n_benchmarks], _OF_ONE))
+        bias = theta.new_full([n_benchmarks], _OF_ONE)
+        return cls(theta, bias)
 
     def select(self, benchmarks: NDArray) -> 'ScoringHead':
         """Return copies of the heads of benchmarks, by indices or a mask."""
         index = torch.as_tensor(benchmarks, device=self.theta.device)
-        return ScoringHead(self.theta[:, index], self.bias[index])
+        theta = self.theta[:, index]
+        bias = self.bias[index]
+        return ScoringHead(theta, bias)
 
     def preactivations(self, states: Tensor) -> Tensor:
         """Return `theta . h_t + b` for every token and benchmark, `(T, B)`.
@@ -53,16 +56,18 @@ class ScoringHead:
         """
         dtype = working_dtype(states)
         # With theta stored as (B, H), MKL takes half the time.
-        theta = self.theta.t().contiguous().to(dtype)
+        by_benchmark = self.theta.t().contiguous()
+        theta = by_benchmark.to(dtype)
         bias = self.bias.to(dtype)
-        result = theta.new_empty(len(states), len(bias))
+        preactivations = theta.new_empty(len(states), len(bias))
         for rows, block in row_blocks(states):
-            result[rows] = functional.linear(block, theta, bias)
-        return result
+            preactivations[rows] = functional.linear(block, theta, bias)
+        return preactivations
 
     def weights(self, states: Tensor) -> Tensor:
         """Return the salience weights of all tokens, `(T, B)` (Eq. 3)."""
-        return functional.softplus(self.preactivations(states))
+        preactivations = self.preactivations(states)
+        return functional.softplus(preactivations)
 
     def gradient(self, states: Tensor, preactivations: Tensor,
                  by_weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -73,14 +78,15 @@ class ScoringHead:
         `(T, B)`. `by_weight`, `(T, B)`, is the derivative of the function with
         respect to each weight.
         """
-        by_z = by_weight * torch.sigmoid(preactivations)
-        # Transposed once, to one row per benchmark: in MKL, the product below
-        # is far faster than `block.t() @ by_z`.
-        rows_of_theta = by_z.t().to(working_dtype(states))
-        total = torch.zeros_like(self.theta.t())
+        by_preactivation = by_weight * torch.sigmoid(preactivations)
+        # Transposed once, to one row per benchmark, `(B, T)`: in MKL, the
+        # product below is far faster than `block.t() @ by_preactivation`.
+        by_benchmark = by_preactivation.t().to(working_dtype(states))
+        by_theta = torch.zeros_like(self.theta.t())
         for rows, block in row_blocks(states):
-            total += rows_of_theta[:, rows] @ block
-        return total.t(), by_z.sum(dim=0, dtype=total.dtype)
+            by_theta += by_benchmark[:, rows] @ block
+        by_bias = by_preactivation.sum(dim=0, dtype=by_theta.dtype)
+        return by_theta.t(), by_bias
 
 
 def working_dtype(states: Tensor) -> torch.dtype:
@@ -102,9 +108,11 @@ def row_blocks(states: Tensor) -> Iterator[tuple[slice, Tensor]]:
         device=states.device)
     for start in range(0, len(states), BLOCK_ROWS):
         part = states[start:start + BLOCK_ROWS]
-        block = buffer[:len(part)]
+        n_rows = len(part)
+        block = buffer[:n_rows]
         block.copy_(part)
-        yield slice(start, start + len(part)), block
+        rows = slice(start, start + n_rows)
+        yield rows, block
 
 
 def losses_per_character(table: LossTable, states: Tensor) -> Tensor:
@@ -124,4 +132,5 @@ def weighted_losses(losses: Tensor, weights: Tensor) -> NDArray[np.float64]:
     `losses`, `(M, T)`, are from `losses_per_character`; `weights` are
     `(T, B)`.
     """
-    return (losses @ weights.double()).cpu().numpy()
+    scores = losses @ weights.double()
+    return scores.cpu().numpy()

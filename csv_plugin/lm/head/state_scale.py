@@ -25,8 +25,9 @@ class StateScale:
         """
         tokens = np.flatnonzero(counted)
         n_tokens = len(tokens)
-        total = np.zeros(states.shape[1])
-        squares = np.zeros(states.shape[1])
+        hidden_size = states.shape[1]
+        total = np.zeros(hidden_size)
+        squares = np.zeros(hidden_size)
         for block in _blocks(states, tokens):
             total += block.sum(axis=0)
             squares += (block**2).sum(axis=0)
@@ -39,9 +40,13 @@ class StateScale:
 
     def apply(self, states: Tensor) -> Tensor:
         """Return standardised states, float32, `(T, H)`."""
-        found = states.to(torch.float32, copy=True)
-        found.sub_(torch.from_numpy(self.mean).float())
-        return found.div_(torch.from_numpy(self.spread).float())
+        mean = torch.from_numpy(self.mean).float()
+        spread = torch.from_numpy(self.spread).float()
+        # A copy, which is then changed in place to save memory.
+        standardised = states.to(torch.float32, copy=True)
+        standardised.sub_(mean)
+        standardised.div_(spread)
+        return standardised
 
 
 def _blocks(states: Tensor, tokens: NDArray) -> Iterator[NDArray[np.float64]]:
@@ -49,5 +54,6 @@ def _blocks(states: Tensor, tokens: NDArray) -> Iterator[NDArray[np.float64]]:
     # A block of 4096 tokens takes 64 MB in float64 if H is 2048.
     n_tokens = 4096
     for first in range(0, len(tokens), n_tokens):
-        block = states[torch.from_numpy(tokens[first:first + n_tokens])]
-        yield block.double().cpu().numpy()
+        rows = torch.from_numpy(tokens[first:first + n_tokens])
+        block = states[rows].double()
+        yield block.cpu().numpy()

@@ -40,8 +40,9 @@ class TrainingSteps:
 
     def predicted(self) -> NDArray[np.float64]:
         """Return predicted accuracies as fractions, `(S, M, B)`."""
-        by_benchmark = self.curve.accuracies(self.scores.swapaxes(1, 2))
-        return by_benchmark.swapaxes(1, 2)
+        scores = self.scores.swapaxes(1, 2)  # (S, B, M)
+        accuracies = self.curve.accuracies(scores)
+        return accuracies.swapaxes(1, 2)
 
     def mse(self, split: str) -> NDArray[np.float64]:
         """Return the mean squared error on the models of a split, `(S, B)`.
@@ -53,6 +54,7 @@ class TrainingSteps:
         squares = differences[:, of_split]**2
         was_run = ~np.isnan(self.accuracies[of_split])
         n_models = was_run.sum(axis=0)
-        total = np.where(was_run, squares, 0).sum(axis=1)
+        squares = np.where(was_run, squares, 0)
+        total = squares.sum(axis=1)
         mean = total / np.maximum(n_models, 1)
         return np.where(n_models, mean, np.nan)

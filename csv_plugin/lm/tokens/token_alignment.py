@@ -31,13 +31,13 @@ def from_offsets(tokens: Sequence[str], is_unknown: NDArray[np.bool_],
     letters of tokens or leave out a visible character.
     """
     ranges = np.array(offsets, np.int64).reshape(len(tokens), 2)
-    starts = ranges[:, 0]
-    ends = ranges[:, 1]
+    starts, ends = ranges.T
     if not _in_order(starts, ends, len(text)):
         return None
     _empty_added_spaces(tokens, starts, ends, text)
-    comparable = ~(_overlaps(starts, ends) | is_unknown)
-    for i in np.flatnonzero(comparable):
+    # The letters of these tokens cannot be compared with the text.
+    is_unclear = _overlaps(starts, ends) | is_unknown
+    for i in np.flatnonzero(~is_unclear):
         piece = text[starts[i]:ends[i]]
         if not _same_letters(tokens[i], piece):
             return None
@@ -59,12 +59,13 @@ def from_surfaces(tokens: Sequence[str], added: Set[str],
         for words, places, counts in readings_of_all(tokens, added):
             pieces = [_fold(word, ignored) for word in words]
             pieces = without_prefix_spaces(pieces, places, whole)
-            if ''.join(pieces) == whole:
-                starts, ends = _place(pieces, chars)
-                # Here, tokens of one word share a character: each covers it.
-                starts = np.repeat(starts, counts)
-                ends = np.repeat(ends, counts)
-                return _tile(starts, ends, text)
+            if ''.join(pieces) != whole:
+                continue
+            starts, ends = _place(pieces, chars)
+            # Here, tokens of one word share a character: each covers it.
+            starts = np.repeat(starts, counts)
+            ends = np.repeat(ends, counts)
+            return _tile(starts, ends, text)
     return None
 
 
@@ -73,16 +74,19 @@ def _in_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
     """Return whether starts and ends of ranges rise and stay in the text."""
     if not len(starts) or np.any(starts > ends):
         return False
-    starts_rise = np.all(np.diff(starts, prepend=0) >= 0)
-    ends_rise = np.all(np.diff(ends, append=length) >= 0)
-    return bool(starts_rise and ends_rise)
+    steps_of_starts = np.diff(starts, prepend=0)
+    steps_of_ends = np.diff(ends, append=length)
+    steps = np.append(steps_of_starts, steps_of_ends)
+    return bool(np.all(steps >= 0))
 
 
 def _overlaps(starts: NDArray[np.int64],
               ends: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return whether each token overlaps a neighbouring token, `(n,)`."""
-    overlap = starts[1:] < ends[:-1]
-    return np.append(overlap, False) | np.append(False, overlap)
+    neighbours_overlap = starts[1:] < ends[:-1]  # (n - 1,)
+    overlaps_next = np.append(neighbours_overlap, False)
+    overlaps_previous = np.append(False, neighbours_overlap)
+    return overlaps_next | overlaps_previous
 
 
 def _empty_added_spaces(tokens: Sequence[str], starts: NDArray[np.int64],
@@ -97,14 +101,17 @@ def _empty_added_spaces(tokens: Sequence[str], starts: NDArray[np.int64],
     """
     added = []
     for i in np.flatnonzero(_overlaps(starts, ends)):
-        piece = text[starts[i]:ends[i]]
-        if _is_space(tokens[i]) and ' ' not in _fold(piece, ''):
+        piece = _fold(text[starts[i]:ends[i]], '')
+        if ' ' not in piece and _is_space(tokens[i]):
             added.append(i)
     for i in added:
-        if i == 0 or ends[i - 1] <= starts[i]:
+        overlaps_previous = i > 0 and ends[i - 1] > starts[i]
+        if not overlaps_previous:
             ends[i] = starts[i]
+    last = len(tokens) - 1
     for i in reversed(added):
-        if i == len(tokens) - 1 or ends[i] <= starts[i + 1]:
+        overlaps_next = i < last and ends[i] > starts[i + 1]
+        if not overlaps_next:
             starts[i] = ends[i]
 
 
@@ -126,15 +133,21 @@ def _tile(starts: NDArray[np.int64], ends: NDArray[np.int64],
             gap_marks.append(i)
         elif not _is_blank(text[i]):
             return None
-    # Combining marks at the start of a gap go to the token before the gap.
-    stops = np.delete(np.append(chars, len(text)), gap_marks)
-    ends = stops[np.searchsorted(stops, ends)]
+    # Combining marks at the start of a gap go to the token before the gap, so
+    # that a token never ends before such a mark.
+    possible_ends = np.append(chars, len(text))
+    possible_ends = np.delete(possible_ends, gap_marks)
+    ends = possible_ends[possible_ends.searchsorted(ends)]
     bounds = char_bounds(text)
     n_bytes = bounds[-1]
-    cuts = _cuts(bounds[starts[1:]], bounds[ends[:-1]])
+    first_bytes = bounds[starts[1:]]
+    end_bytes = bounds[ends[:-1]]
+    cuts = _cuts(first_bytes, end_bytes)
     if np.any(np.diff(cuts) < 0):
         return None
-    return TokenSpans(np.append(0, cuts), np.append(cuts, n_bytes), n_bytes)
+    begins = np.append(0, cuts)
+    stops = np.append(cuts, n_bytes)
+    return TokenSpans(begins, stops, n_bytes)
 
 
 def _cuts(starts: NDArray[np.int64],
@@ -146,13 +159,16 @@ def _cuts(starts: NDArray[np.int64],
     tokens with the same overlap divide it evenly. Shape `(n - 1,)`.
     """
     n_cuts = len(starts)
-    as_before = (np.diff(starts) == 0) & (np.diff(ends) == 0)
-    begins_series = np.append(True, ~as_before)[:n_cuts]
-    first = np.flatnonzero(begins_series)
+    # A series of cuts divides one overlap.
+    same_start = np.diff(starts) == 0
+    same_end = np.diff(ends) == 0
+    begins_series = np.append(True, ~(same_start & same_end))
+    first_cuts = np.flatnonzero(begins_series[:n_cuts])
+    lengths = np.diff(first_cuts, append=n_cuts)
     # For each cut: number of cuts in its series, and its rank there, from 1.
-    lengths = np.diff(np.append(first, n_cuts))
     count = np.repeat(lengths, lengths)
-    rank = 1 + np.arange(n_cuts) - np.repeat(first, lengths)
+    first_cut = np.repeat(first_cuts, lengths)
+    rank = 1 + np.arange(n_cuts) - first_cut
     n_bytes = ends - starts
     share = n_bytes * rank // (count + 1)
     return np.where(starts < ends, starts + share, ends)
@@ -168,17 +184,22 @@ def _place(pieces: Sequence[str],
     neighbours.
     """
     n_chars = len(chars)
+    n_folded = [len(char) for char in chars]
     # Index of the character of the text that each folded character comes from.
-    origin = np.repeat(np.arange(n_chars), list(map(len, chars)))
+    origin = np.repeat(np.arange(n_chars), n_folded)
     # `bounds` are the indices of folded characters at which pieces begin and
     # end. A piece starts with the character behind its first bound, and ends
     # with the character before its second bound.
     start_behind = np.append(origin, n_chars)
     end_before = np.append(0, origin + 1)
-    bounds = np.array([0, *accumulate(map(len, pieces))])
+    lengths = map(len, pieces)
+    bounds = np.array([0, *accumulate(lengths)])
     starts = start_behind[bounds[:-1]]
     ends = end_before[bounds[1:]]
-    return np.minimum(starts, ends), np.maximum(starts, ends)
+    # For an empty piece, `starts` lies behind `ends`.
+    first = np.minimum(starts, ends)
+    last = np.maximum(starts, ends)
+    return first, last
 
 
 @functools.lru_cache(maxsize=1 << 16)
@@ -192,7 +213,8 @@ def _fold_char(char: str, ignored: str) -> str:
         char = ' '
     form = unicodedata.normalize('NFKD', char).casefold()
     form = unicodedata.normalize('NFKD', form)
-    return ''.join(c for c in form if _category(c) not in ignored)
+    kept = [c for c in form if _category(c) not in ignored]
+    return ''.join(kept)
 
 
 def _fold(text: str, ignored: str) -> str:
@@ -201,7 +223,10 @@ def _fold(text: str, ignored: str) -> str:
 
 def _category(char: str) -> str:
     # The replacement character stands for bytes that could not be decoded.
-    return 'C' if char == '\ufffd' else unicodedata.category(char)[0]
+    if char == '\ufffd':
+        return 'C'
+    category = unicodedata.category(char)
+    return category[0]
 
 
 def _is_blank(char: str) -> bool:
@@ -215,8 +240,10 @@ def _continues_character(char: str) -> bool:
 
     Combining marks do, and the vowels and final consonants of Hangul.
     """
-    first = unicodedata.normalize('NFKD', char)[0]
-    return _category(first) == 'M' or '\u1160' <= first <= '\u11ff'
+    form = unicodedata.normalize('NFKD', char)
+    first = form[0]
+    is_hangul_end = '\u1160' <= first <= '\u11ff'
+    return is_hangul_end or _category(first) == 'M'
 
 
 def _is_space(token: str) -> bool:

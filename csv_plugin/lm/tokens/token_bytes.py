@@ -89,8 +89,9 @@ def without_prefix_spaces(pieces: list[_Str], places_of_added: Sequence[int],
     for place in places_of_added:
         bounds.append(place + 1)
     bounds.append(len(pieces))
+    empty = whole[:0]
     for first, last in zip(bounds[:-1], bounds[1:]):
-        stretch = whole[:0].join(pieces[first:last])
+        stretch = empty.join(pieces[first:last])
         has_space = stretch[:1] in (' ', b' ')
         if has_space and not whole.startswith(stretch, position):
             # The space is in the first piece that is not empty.
@@ -124,8 +125,9 @@ def _printed_bytes() -> Iterator[str]:
     """
     unprinted = itertools.count(256)
     for byte in range(256):
-        printed = 33 <= byte <= 126 or 161 <= byte != 173
-        yield chr(byte if printed else next(unprinted))
+        is_printed = 33 <= byte <= 126 or 161 <= byte != 173
+        code_point = byte if is_printed else next(unprinted)
+        yield chr(code_point)
 
 
 _CHARS = tuple(_printed_bytes())
@@ -160,7 +162,10 @@ def _spell(tokens: Sequence[str], verbatim: Set[str],
     """
     table = {}
     for token in set(tokens):
-        piece = token.encode() if token in verbatim else spelling(token)
+        if token in verbatim:
+            piece: bytes | None = token.encode()
+        else:
+            piece = spelling(token)
         if piece is None:
             return None
         table[token] = piece
@@ -183,7 +188,8 @@ def _whole_characters(pieces: Sequence[bytes]) -> list[tuple[str, int]]:
         except UnicodeDecodeError:
             return []
         count += 1
-        if not decoder.getstate()[0]:
+        unfinished_bytes, _ = decoder.getstate()
+        if not unfinished_bytes:
             words.append((word, count))
             word = ''
             count = 0

@@ -61,8 +61,8 @@ def tokenize_all(tokenizer: PreTrainedTokenizerBase,
     file = _file_of(tokenizer)
     tokenized = []
     for first in range(0, len(texts), _BATCH):
-        tokenized += _tokenize_batch(tokenizer, file,
-                                     texts[first:first + _BATCH])
+        batch = texts[first:first + _BATCH]
+        tokenized += _tokenize_batch(tokenizer, file, batch)
     return tokenized
 
 
@@ -70,7 +70,8 @@ def target_tokens(tokenizer: PreTrainedTokenizerBase,
                   texts: TextSet) -> TargetTokens:
     """Return the tokens of a scoring LM on a validation set."""
     tokenized = tokenize_all(tokenizer, texts.texts)
-    return TargetTokens.of(texts, [tokens.spans for tokens in tokenized])
+    spans = [tokens.spans for tokens in tokenized]
+    return TargetTokens.of(texts, spans)
 
 
 def check_unknown_share(tokenized: Sequence[TokenizedText],
@@ -96,11 +97,13 @@ def check_unknown_share(tokenized: Sequence[TokenizedText],
 
 def _encode(tokenizer: PreTrainedTokenizerBase,
             texts: list[str]) -> BatchEncoding:
+    """Return the tokens of texts without special tokens."""
     return tokenizer(texts, add_special_tokens=False, verbose=False)
 
 
 def _tokenize_batch(tokenizer: PreTrainedTokenizerBase, file: Tokenizer | None,
                     texts: Sequence[Text]) -> list[TokenizedText]:
+    """Return the tokens of some texts; `file` is from `_file_of`."""
     encoded = _encode(tokenizer, [text.text for text in texts])
     if file is not None:
         _check_against_file(tokenizer, file, texts, encoded['input_ids'])
@@ -111,17 +114,17 @@ def _tokenize_batch(tokenizer: PreTrainedTokenizerBase, file: Tokenizer | None,
         text = texts[i].text
         ids = all_ids[i]
         is_unknown = ids == tokenizer.unk_token_id
+        n_unknown = int(is_unknown.sum())
         spans = from_bytes(tokens, added, text)
         if spans is not None:
             # A token that spells its text is known, even '<unk>' itself.
-            is_unknown[:] = False
-        else:
-            if encoded.encodings:
-                offsets = encoded.encodings[i].offsets
-                spans = from_offsets(tokens, is_unknown, offsets, text)
-            if spans is None:
-                spans = _aligned(tokenizer, texts[i], ids, tokens)
-        tokenized.append(TokenizedText(ids, spans, int(is_unknown.sum())))
+            n_unknown = 0
+        elif encoded.encodings:
+            offsets = encoded.encodings[i].offsets
+            spans = from_offsets(tokens, is_unknown, offsets, text)
+        if spans is None:
+            spans = _aligned(tokenizer, texts[i], ids, tokens)
+        tokenized.append(TokenizedText(ids, spans, n_unknown))
     return tokenized
 
 
@@ -148,19 +151,23 @@ def _aligned(tokenizer: PreTrainedTokenizerBase, text: Text,
 def _token_strings(tokenizer: PreTrainedTokenizerBase,
                    all_ids: Sequence[NDArray[np.int64]]) -> list[list[str]]:
     """Return the tokens of each text as the vocabulary writes them."""
-    used = np.unique(np.concatenate(all_ids)).tolist()
-    entries = dict(zip(used, tokenizer.convert_ids_to_tokens(used)))
+    used_ids = np.unique(np.concatenate(all_ids))
+    used = used_ids.tolist()
+    names = tokenizer.convert_ids_to_tokens(used)
+    entries = dict(zip(used, names))
     # Some tokenizers in python decode the bytes of entries, which loses bytes
     # that are not UTF-8. The bytes themselves are in `decoder`.
     kept = getattr(tokenizer, 'decoder', None)
     if isinstance(kept, Mapping):
         special = tokenizer.added_tokens_decoder
         for i in used:
-            if i not in special and isinstance(kept.get(i), bytes):
-                entries[i] = kept[i]
+            entry = kept.get(i)
+            if i not in special and isinstance(entry, bytes):
+                entries[i] = entry
     strings = []
     for ids in all_ids:
-        strings.append([string_of(entries[i]) for i in ids.tolist()])
+        of_text = [string_of(entries[i]) for i in ids.tolist()]
+        strings.append(of_text)
     return strings
 
 
@@ -216,17 +223,18 @@ def _check_against_file(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
     allowed. `file` is from `_file_of`; `all_ids` are the ids of each text
     without special tokens.
     """
-    encodings = file.encode_batch([text.text for text in texts],
-                                  add_special_tokens=False)
+    contents = [text.text for text in texts]
+    encodings = file.encode_batch(contents, add_special_tokens=False)
     for text, ids, right in zip(texts, all_ids, encodings):
         if ids == right.ids or _may_differ(tokenizer, file, text.text):
             continue
         first = len(os.path.commonprefix([ids, right.ids]))
+        differing = slice(first, first + 5)
         raise InputError(
             f'text {text.text_id!r}, {_named(tokenizer)}',
-            f'the tokens of its tokenizer.json, {right.tokens[first:][:5]} '
+            f'the tokens of its tokenizer.json, {right.tokens[differing]} '
             f'from number {first} on',
-            f'{tokenizer.convert_ids_to_tokens(ids[first:first + 5])}',
+            f'{tokenizer.convert_ids_to_tokens(ids[differing])}',
             'Load it with transformers.PreTrainedTokenizerFast.from_pretrained'
             ', or name that class in its tokenizer_config.json.')
 
@@ -239,7 +247,8 @@ def _may_differ(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
     for pair in own | written:
         _, token = pair
         is_same = pair in own and pair in written
-        if token.content in text and (token.special or not is_same):
+        may_matter = token.special or not is_same
+        if may_matter and token.content in text:
             return True
     # The ids agree if only one of the two puts a space before the text.
     variants = [text, f' {text}']
