@@ -51,7 +51,8 @@ class Tails:
 
         The unit is the predicted standard deviation. `level` is a fraction.
         """
-        return float(self.stretch * stdtrit(self.degrees, (1 + level) / 2))
+        quantile = stdtrit(self.degrees, (1 + level) / 2)
+        return float(self.stretch * quantile)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +83,8 @@ class LeftOut:
         accuracies, deviations = moments(mean, variance, floor, noise)
         _, without_noise = moments(mean, variance, floor, 0 * noise)
         errors = (observed - accuracies) / deviations
-        return cls(accuracies, deviations, errors,
-                   (without_noise / deviations)**2)
+        uncertain = (without_noise / deviations)**2
+        return cls(accuracies, deviations, errors, uncertain)
 
     def calibrate(self, families: NDArray, teaching: NDArray,
                   least_degrees: float,
@@ -96,12 +97,13 @@ class LeftOut:
         """
         errors = self.errors[:, teaching]
         seen = ~np.isnan(errors)
-        n_families = len(np.unique(families[seen.any(axis=1)]))
+        has_errors = seen.any(axis=1)
+        n_families = len(np.unique(families[has_errors]))
         weight = seen * weights_of_models(families)[:, None]
         tails = fit_tails(errors, weight, n_families, least_degrees,
                           least_stretch)
-        between = fit_correlation(errors / tails.stretch,
-                                  self.uncertain[:, teaching], weight)
+        uncertain = self.uncertain[:, teaching]
+        between = fit_correlation(errors / tails.stretch, uncertain, weight)
         return tails, between
 
 
@@ -130,10 +132,11 @@ def fit_tails(errors: NDArray, weight: NDArray, n_families: int,
 def _cost_of_tails(tails: Tails, errors: NDArray, weight: NDArray) -> float:
     """Return minus the weighted log likelihood of errors, up to a constant.
     """
-    degrees, power = tails.degrees, (tails.degrees + 1) / 2
+    degrees, stretch = tails.degrees, tails.stretch
+    power = (degrees + 1) / 2
     norm = gammaln(degrees / 2) - gammaln(power) + .5 * np.log(degrees)
-    ratio = (errors / tails.stretch)**2 / degrees
-    cost = power * np.log1p(ratio) + np.log(tails.stretch) + norm
+    ratio = (errors / stretch)**2 / degrees
+    cost = power * np.log1p(ratio) + np.log(stretch) + norm
     return float(np.nansum(weight * cost))
 
 
@@ -151,7 +154,7 @@ def fit_correlation(errors: NDArray, share: NDArray, weight: NDArray) -> float:
     with `PAIRS_WITHOUT` products of 0 added.
     """
     seen = ~np.isnan(errors)
-    root = np.where(seen, np.sqrt(share), 0)
+    root = np.sqrt(np.where(seen, share, 0))
     errors = np.where(seen, errors, 0)
     errors = np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR)
     of_model = weight.max(axis=1)
@@ -194,7 +197,8 @@ def doubt_of(errors: NDArray, deviations: NDArray, teaching: NDArray,
     beyond = _mean_squares(errors[:, teaching]) - outlier**2
     # The mean square of a model without any accuracy is NaN; it becomes 0.
     beyond = np.fmax(beyond, 0)
-    return np.where(np.isnan(errors), 0, deviations**2 * beyond[:, None])
+    doubt = deviations**2 * beyond[:, None]
+    return np.where(np.isnan(errors), 0, doubt)
 
 
 def _mean_squares(errors: NDArray) -> NDArray[np.float64]:
@@ -202,8 +206,10 @@ def _mean_squares(errors: NDArray) -> NDArray[np.float64]:
 
     `errors` are `(M, B)`. The result is NaN for a model without any.
     """
-    n_seen = (~np.isnan(errors)).sum(axis=1)
-    return np.nansum(errors**2, axis=1) / np.where(n_seen, n_seen, np.nan)
+    seen = ~np.isnan(errors)
+    n_seen = seen.sum(axis=1)
+    sums = np.nansum(errors**2, axis=1)
+    return sums / np.where(n_seen, n_seen, np.nan)
 
 
 def weights_of_models(families: NDArray) -> NDArray[np.float64]:
@@ -215,4 +221,5 @@ def weights_of_models(families: NDArray) -> NDArray[np.float64]:
     models, even on a benchmark that few of them have an accuracy on.
     `families`, `(M,)`, is the number of each model's family, 0 or more.
     """
-    return 1 / np.sqrt(np.bincount(families)[families])
+    sizes = np.bincount(families)
+    return 1 / np.sqrt(sizes[families])
