@@ -206,15 +206,19 @@ class Joint:
         # The expected accuracy may lie outside, as the curve bends.
         down = np.maximum(self.accuracies - low, 0)
         up = np.maximum(high - self.accuracies, 0)
-        noise_down = quantile * np.sqrt(noise * item_variance(low))
-        noise_up = quantile * np.sqrt(noise * item_variance(high))
+        variance_low = noise * item_variance(low)
+        variance_high = noise * item_variance(high)
+        noise_down = quantile * np.sqrt(variance_low)
+        noise_up = quantile * np.sqrt(variance_high)
         return Halves(down, up, noise_down, noise_up)
 
     def intervals(self, level: float) -> tuple[NDArray, NDArray]:
         """Return the lower and upper limits of accuracies, `(M, B)` each."""
         half = self.halves(level)
-        low = self.accuracies - np.hypot(half.down, half.noise_down)
-        high = self.accuracies + np.hypot(half.up, half.noise_up)
+        below = np.hypot(half.down, half.noise_down)
+        above = np.hypot(half.up, half.noise_up)
+        low = self.accuracies - below
+        high = self.accuracies + above
         return np.clip(low, 0, 1), np.clip(high, 0, 1)
 
     # ---- several accuracies at once
@@ -238,10 +242,14 @@ class Joint:
         """Correlations of exponents between models, R_b, `(B, M, M)`."""
         if self.within is not None:
             return _correlations(self.within)
-        alone = _correlations(self.model.covariance(self.model_rows))
+        covariance = self.model.covariance(self.model_rows)
+        # A_b and A of the formula above.
+        alone = _correlations(covariance)
+        mean = alone.mean(axis=0)
+        # The correlation `between` may differ between the two models.
         common = np.sqrt(np.outer(self.between, self.between))
         own = np.sqrt(np.outer(1 - self.between, 1 - self.between))
-        return own * alone + common * alone.mean(axis=0)
+        return own * alone + common * mean
 
     @property
     def _across(self) -> NDArray[np.float64]:
@@ -280,14 +288,17 @@ class Joint:
         down, noise_down = half.down, half.noise_down
         up, noise_up = half.up, half.noise_up
         adds = weights > 0
-        below = self._half_of_sum(weights, np.where(adds, down, up),
-                                  np.where(adds, noise_down, noise_up))
-        above = self._half_of_sum(weights, np.where(adds, up, down),
-                                  np.where(adds, noise_up, noise_down))
+        half_below = np.where(adds, down, up)
+        noise_below = np.where(adds, noise_down, noise_up)
+        half_above = np.where(adds, up, down)
+        noise_above = np.where(adds, noise_up, noise_down)
+        below = self._half_of_sum(weights, half_below, noise_below)
+        above = self._half_of_sum(weights, half_above, noise_above)
         # Intervals of single accuracies are cut at 0 and 1, so the sum of
-        # their limits may be closer.
-        limits = np.sort(weights * np.array(self.intervals(level)), axis=0)
-        least, most = limits.sum(axis=(1, 2))
+        # their limits may be closer. The shape is `(2, M, B)`.
+        limits = np.array(self.intervals(level))
+        weighted_limits = np.sort(weights * limits, axis=0)
+        least, most = weighted_limits.sum(axis=(1, 2))
         low = max(value - below, float(least))
         high = min(value + above, float(most))
         positive = self._probability(value, low, high, level)
@@ -300,8 +311,9 @@ class Joint:
         `half` and `noise`, `(M, B)`, are the half widths of single accuracies
         on this side, from exponents and from the noise of items.
         """
+        square = self._square(weights * half)
         noise_square = ((weights * noise)**2).sum()
-        return float(np.sqrt(self._square(weights * half) + noise_square))
+        return float(np.sqrt(square + noise_square))
 
     def _probability(self, value: float, low: float, high: float,
                      level: float) -> float:
@@ -312,7 +324,9 @@ class Joint:
         if half <= 0:
             return float(np.heaviside(value, .5))
         quantile = tails.quantile(level) / tails.stretch
-        return float(stdtr(tails.degrees, value / half * quantile))
+        # The distance from 0 in units of the scale of Student's t.
+        distance = value / half * quantile
+        return float(stdtr(tails.degrees, distance))
 
     def _square(self, halves: NDArray) -> float:
         """Return the squared half width of the interval of a sum.
@@ -340,17 +354,18 @@ class Joint:
         limits of their intervals. `benchmarks` are indices, and `level` is the
         probability that an interval holds the mean.
         """
-        half = self.halves(level)
-        below = self._halves_of_means(half.down[:, benchmarks],
-                                      half.noise_down[:, benchmarks])
-        above = self._halves_of_means(half.up[:, benchmarks],
-                                      half.noise_up[:, benchmarks])
+        halves = [part[:, benchmarks] for part in self.halves(level)]
+        down, up, noise_down, noise_up = halves
+        below = self._halves_of_means(down, noise_down)
+        above = self._halves_of_means(up, noise_up)
         middle = self.accuracies[:, benchmarks].mean(axis=1)
         # Intervals of single accuracies are cut at 0 and 1, so the mean of
         # their limits may lie closer to the middle. Then it is the limit.
-        least, most = self.intervals(level)
-        low = np.maximum(middle - below, least[:, benchmarks].mean(axis=1))
-        high = np.minimum(middle + above, most[:, benchmarks].mean(axis=1))
+        lows, highs = self.intervals(level)
+        least = lows[:, benchmarks].mean(axis=1)
+        most = highs[:, benchmarks].mean(axis=1)
+        low = np.maximum(middle - below, least)
+        high = np.minimum(middle + above, most)
         return middle, low, high
 
     def _halves_of_means(self, half: NDArray, noise: NDArray) -> NDArray:
@@ -370,25 +385,26 @@ class Joint:
 
         They include the noise of items, and may lie outside of 0..1.
         """
-        model, rng = self.model, np.random.default_rng(SEED)
+        model, tails = self.model, self.model.tails
+        rng = np.random.default_rng(SEED)
         n_models, n_benchmarks = self.mean.shape
+        shape = n, n_models
         deviation = np.sqrt(self.variance)
         across = self._across
-        common = rng.standard_normal((n, n_models)) @ _root(across)
+        common = rng.standard_normal(shape) @ _root(across)
         # A draw of Student's t is a normal draw divided by the square root of
         # (chi-square / degrees of freedom).
-        chi = rng.chisquare(model.tails.degrees, n) / model.tails.degrees
-        widen = model.tails.stretch / np.sqrt(chi)[:, None]
+        chi = rng.chisquare(tails.degrees, (n, 1)) / tails.degrees
+        widen = tails.stretch / np.sqrt(chi)
         found = np.empty((n, n_models, n_benchmarks))
         for b in range(n_benchmarks):
             root = _root(self.correlations[b] - across)
-            own = rng.standard_normal((n, n_models)) @ root
+            own = rng.standard_normal(shape) @ root
             away = widen * (common + own)
             exponents = self.mean[:, b] + deviation[:, b] * away
             accuracies = accuracy_of(exponents, model.floor[b])
-            noise_deviation = np.sqrt(model.noise[b] *
-                                      item_variance(accuracies))
-            noise = rng.standard_normal(accuracies.shape) * noise_deviation
+            noise_variance = model.noise[b] * item_variance(accuracies)
+            noise = rng.standard_normal(shape) * np.sqrt(noise_variance)
             found[:, :, b] = accuracies + widen * noise
         return found
 
@@ -403,12 +419,14 @@ class Joint:
         variance of model m comes from one error that all models share;
         `common` is `(M,)`.
         """
+        deviation = np.sqrt(self.variance)
         added = np.diagonal(covariance, axis1=1, axis2=2)
-        deviation, variance = np.sqrt(self.variance), self.variance + added
+        variance = self.variance + added
+        shared_variance = common[:, None] * added
         n_models, n_benchmarks = self.mean.shape
         # Covariances between models on each benchmark.
         within = self.correlations * _products(deviation.T)
-        within += _products(np.sqrt(common[:, None] * added).T)
+        within += _products(np.sqrt(shared_variance).T)
         rows = np.arange(n_models)
         within[:, rows, rows] = variance.T
         # Covariances between benchmarks of each model.
@@ -443,18 +461,23 @@ class Joint:
         if not seen.any():
             return self
         mean, variance = self.mean.copy(), self.variance.copy()
-        shared, families = self.between.copy(), self.model_rows[0].families
-        within = self.correlations * _products(np.sqrt(variance).T)
-        pairs, benchmarks = self._pairs, np.arange(mean.shape[1])
-        for family in np.unique(families[seen.any(axis=1)]):
+        shared = self.between.copy()
+        deviation = np.sqrt(variance)
+        within = self.correlations * _products(deviation.T)
+        pairs = self._pairs
+        benchmarks = np.arange(mean.shape[1])
+        families = self.model_rows[0].families
+        is_known = seen.any(axis=1)
+        for family in np.unique(families[is_known]):
             rows = np.flatnonzero(families == family)
             of_family = self.take(rows)
-            mean[rows], after, shared[rows] = of_family._conditioned(
-                observed[rows], pairs)
+            moments_after = of_family._conditioned(observed[rows], pairs)
+            mean[rows], after, shared[rows] = moments_after
             variance[rows] = np.diagonal(after, axis1=1, axis2=2).T
             block = np.ix_(benchmarks, rows, rows)
             before = within[block]
-            factor = after @ np.linalg.pinv(before, SINGULAR, hermitian=True)
+            inverse = np.linalg.pinv(before, SINGULAR, hermitian=True)
+            factor = after @ inverse
             within[:, rows] = factor @ within[:, rows]
             within[:, :, rows] = within[:, rows].transpose(0, 2, 1)
             within[block] = after
@@ -478,18 +501,20 @@ class Joint:
         one model on one benchmark; the M B cells are ordered by benchmark,
         then by model.
         """
-        model, (n_models, n_benchmarks) = self.model, self.mean.shape
+        model, settings = self.model, self.model.settings
+        n_models, n_benchmarks = self.mean.shape
         prior_mean = self.mean.T.ravel()
         prior = self._covariance_of_cells(observed, pairs)
         accuracies = observed.T.ravel()
         cells = np.flatnonzero(~np.isnan(accuracies))
+        benchmarks = cells // n_models
         known = Known(
             prior=prior_mean[cells],
             covariance=prior[np.ix_(cells, cells)],
             accuracies=accuracies[cells],
-            floor=np.repeat(model.floor, n_models)[cells],
-            noise=np.repeat(model.noise, n_models)[cells],
-            straight=max(form.straight for form in model.settings.forms))
+            floor=model.floor[benchmarks],
+            noise=model.noise[benchmarks],
+            straight=max(form.straight for form in settings.forms))
         # The mean moves by the covariances with the known cells, times the
         # dual, as in core.posterior.
         dual = known.mode()
@@ -497,8 +522,9 @@ class Joint:
         mean = prior_mean + with_known @ dual
         gain = np.linalg.solve(known.matrix(dual), with_known.T)
         after = prior - with_known @ gain
+        # Rounding may leave a variance that is too small.
         lacking = np.maximum(LEAST_VARIANCE - np.diag(after), 0)
-        after[np.diag_indices(len(after))] += lacking
+        after += np.diag(lacking)
         # Axes: benchmark, model, benchmark, model.
         after = after.reshape(n_benchmarks, n_models, n_benchmarks, n_models)
         within = np.einsum('bibj->bij', after)
@@ -518,18 +544,20 @@ class Joint:
         errors = np.abs(observed - self.accuracies) / self.expected_errors
         # The fraction of an error that counts for other benchmarks. It is 1
         # for cells without an accuracy, as fmax ignores NaN.
-        kept = 1 / np.fmax(errors / LARGEST_ERROR, 1)
-        kept = kept.T.ravel()
+        reduction = np.fmax(errors / LARGEST_ERROR, 1)
+        kept = 1 / reduction.T.ravel()
         # Between benchmarks: the mean over pairs, plus each pair's difference
         # from this mean.
+        between_models = self.correlations.mean(axis=0)
         correlations = np.tile(self._across, (n_benchmarks, n_benchmarks))
-        correlations += np.kron(pairs, self.correlations.mean(axis=0))
+        correlations += np.kron(pairs, between_models)
         correlations *= np.outer(kept, kept)
         for b in range(n_benchmarks):
             block = slice(b * n_models, (b + 1) * n_models)
             correlations[block, block] = self.correlations[b]
+        correlations = _possible(correlations)
         deviation = np.sqrt(self.variance).T.ravel()
-        return _possible(correlations) * np.outer(deviation, deviation)
+        return correlations * np.outer(deviation, deviation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -611,11 +639,12 @@ def correlation_between(covariance: NDArray) -> NDArray[np.float64]:
     if n_benchmarks == 1:
         return np.zeros(n_models)
     variance = np.diagonal(covariance, axis1=1, axis2=2)
+    deviation = np.sqrt(variance)
     # The sum over pairs of different benchmarks is the sum over all pairs
     # minus the sum over pairs of a benchmark with itself.
     of_same = variance.sum(axis=1)
     covariances = covariance.sum(axis=(1, 2)) - of_same
-    products = np.sqrt(variance).sum(axis=1)**2 - of_same
+    products = deviation.sum(axis=1)**2 - of_same
     return np.clip(covariances / products, 0, 1)
 
 
@@ -642,8 +671,10 @@ def _products(values: NDArray) -> NDArray[np.float64]:
 
 def _correlations(covariance: NDArray) -> NDArray[np.float64]:
     """Return the correlations that belong to covariances, `(B, M, M)` both."""
-    deviation = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-    return np.clip(covariance / _products(deviation), -1, 1)
+    variance = np.diagonal(covariance, axis1=1, axis2=2)
+    deviation = np.sqrt(variance)
+    correlations = covariance / _products(deviation)
+    return np.clip(correlations, -1, 1)
 
 
 def _possible(correlations: NDArray) -> NDArray[np.float64]:

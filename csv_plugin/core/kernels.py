@@ -172,11 +172,13 @@ class Scale:
             # A first mean over all units, which shows the absurd models. They
             # are left out of the estimate of the noise.
             values = self._values(losses)
-            values = values[self._sound(values)]
-            self.reliability = 1 / noise_of_units(values, settings.least_noise)
+            sound = self._sound(values)
+            noise = noise_of_units(values[sound], settings.least_noise)
+            self.reliability = 1 / noise
             del values
         values = self._values(losses)
-        self.middle, self.width = middle_and_width(values.mean(axis=1))
+        of_all_units = values.mean(axis=1)
+        self.middle, self.width = middle_and_width(of_all_units)
         sound = self._sound(values)
         values = values[sound]
         self.centre = values.mean(axis=0)
@@ -228,8 +230,10 @@ class Scale:
         found = np.empty((len(losses), len(losses.columns)))
         for first in range(0, len(losses), MODELS_AT_ONCE):
             rows = slice(first, first + MODELS_AT_ONCE)
-            part = self._deviations(self._values(losses.take(rows)))
-            found[rows] = rounded(part / self.size)
+            values = self._values(losses.take(rows))
+            deviations = self._deviations(values)
+            deviations /= self.size
+            found[rows] = rounded(deviations)
         return found
 
     def _values(self, losses: UnitLosses) -> NDArray:
@@ -250,8 +254,13 @@ class Scale:
         replaces the loss.
         """
         least = self.settings.least * self.typical
-        by = np.maximum(losses, least) if self.logarithms else self.typical
-        return np.where(losses > least, self.reliability / by, 0)
+        # The derivative of loss / typical is 1 / typical, and the derivative
+        # of its logarithm is 1 / loss.
+        divisor = self.typical
+        if self.logarithms:
+            divisor = np.maximum(losses, least)
+        slopes = self.reliability / divisor
+        return np.where(losses > least, slopes, 0)
 
     def _sound(self, values: NDArray) -> NDArray[np.bool_]:
         """Return the mask of the fitted models that are not absurd, `(M,)`.
@@ -261,7 +270,8 @@ class Scale:
         """
         means = values.mean(axis=1)
         middle, width = middle_and_width(means)
-        return np.abs(means - middle) / width <= self.settings.sound
+        distances = np.abs(means - middle) / width
+        return distances <= self.settings.sound
 
     def _deviations(self, values: NDArray) -> NDArray:
         """Turn values, `(M, K)`, into deviations in place, and return them.
@@ -289,8 +299,11 @@ class Scale:
                 groups = [sources == name for name in names]
         elif n_units > 2:
             groups = self._clusters(values)
+        # `(G, K)`, also without any group.
         is_member = np.reshape(groups, (-1, n_units))
-        return (is_member / is_member.sum(axis=1, keepdims=True)).T
+        sizes = is_member.sum(axis=1, keepdims=True)
+        weights = is_member / sizes
+        return weights.T
 
     def _clusters(self, values: NDArray) -> list[NDArray]:
         """Return the mask of the units, `(K,)`, of each cluster.
@@ -301,8 +314,9 @@ class Scale:
         """
         n_units = values.shape[1]
         # At most `CLUSTERED` units are clustered. `part` has their indices.
-        part = np.linspace(0, n_units - 1, min(n_units, CLUSTERED))
-        part = np.unique(part.round().astype(int))
+        n_clustered = min(n_units, CLUSTERED)
+        evenly_spaced = np.linspace(0, n_units - 1, n_clustered).round()
+        part = np.unique(evenly_spaced.astype(int))
         # Deviations of units from the mean over all units, each divided by its
         # standard deviation over models.
         shift = values.mean(axis=1, keepdims=True) - self.centre.mean()
@@ -315,7 +329,9 @@ class Scale:
         # The first cluster contains all units.
         for members in clusters(alike.T)[1:]:
             if len(members) >= least_size:
-                found.append(np.isin(np.arange(n_units), part[members]))
+                is_member = np.zeros(n_units, bool)
+                is_member[part[members]] = True
+                found.append(is_member)
         return found
 
 
@@ -330,7 +346,8 @@ class AnswerScale:
     def __init__(self, losses: NDArray, knee: float) -> None:
         self.knee = knee
         values = self._values(losses)
-        self.middle, self.width = middle_and_width(values.mean(axis=1))
+        means = values.mean(axis=1)
+        self.middle, self.width = middle_and_width(means)
         self.centre = values.mean(axis=0)
         self.size = _size(self._deviations(values))
 
@@ -338,7 +355,8 @@ class AnswerScale:
         """Return the standardised means, `(M,)`, and deviations, `(M, T)`."""
         values = self._values(losses)
         means = (values.mean(axis=1) - self.middle) / self.width
-        return means, self._deviations(values) / self.size
+        deviations = self._deviations(values) / self.size
+        return means, deviations
 
     def _values(self, losses: NDArray) -> NDArray:
         return np.log1p(losses / self.knee)
@@ -374,8 +392,9 @@ def _size(deviations: NDArray) -> float:
     of a typical model have length 1, whatever the number of units. So the
     amounts of `Settings` mean the same for every table.
     """
-    total = np.einsum('mk,mk->', deviations, deviations)
-    return float(np.sqrt(max(total / len(deviations), TINY)))
+    total_square = np.einsum('mk,mk->', deviations, deviations)
+    mean_square = total_square / len(deviations)
+    return float(np.sqrt(max(mean_square, TINY)))
 
 
 def typical_losses(losses: NDArray) -> NDArray[np.float64]:
@@ -388,11 +407,14 @@ def typical_losses(losses: NDArray) -> NDArray[np.float64]:
     # For each unit, its losses above 0 in ascending order come first.
     ordered = np.where(above, losses, np.inf)
     ordered.sort(axis=0)
+    # The places of the two losses in the middle, or twice the same place.
+    lower_places = (n_above - 1) // 2
+    upper_places = np.minimum(n_above // 2, len(losses) - 1)
     units = np.arange(losses.shape[1])
-    # The two losses in the middle, or twice the same loss.
-    lower = ordered[(n_above - 1) // 2, units]
-    upper = ordered[np.minimum(n_above // 2, len(losses) - 1), units]
-    return np.where(n_above > 0, lower / 2 + upper / 2, 1)
+    lower = ordered[lower_places, units]
+    upper = ordered[upper_places, units]
+    medians = lower / 2 + upper / 2
+    return np.where(n_above > 0, medians, 1)
 
 
 def rounded(values: NDArray) -> NDArray[np.float64]:
@@ -401,7 +423,8 @@ def rounded(values: NDArray) -> NDArray[np.float64]:
     The memory layout determines the order in which numpy sums the values, and
     so the last bits of the sums.
     """
-    return values.round(DIGITS, out=np.empty(values.shape))
+    found = np.empty(values.shape)
+    return values.round(DIGITS, out=found)
 
 
 def middle_and_width(values: NDArray) -> tuple[NDArray, NDArray]:
@@ -419,7 +442,8 @@ def middle_and_width(values: NDArray) -> tuple[NDArray, NDArray]:
     deviations = values.std(axis=0)
     wide = np.minimum(deviations / 2, 1.5 * quartiles)
     width = np.maximum(quartiles / 1.35, wide)
-    return middle, np.where(quartiles > 0, width, deviations) + TINY
+    width = np.where(quartiles > 0, width, deviations)
+    return middle, width + TINY
 
 
 def noise_of_units(values: NDArray, least: float) -> NDArray[np.float64]:
@@ -432,18 +456,21 @@ def noise_of_units(values: NDArray, least: float) -> NDArray[np.float64]:
     each unit's noise, the square of `least` times the standard deviation of
     the unit's values is added.
     """
+    n_models = len(values)
     centred = values - values.mean(axis=0)
-    variance = np.einsum('mk,mk->k', centred, centred) / len(centred)
+    variance = np.einsum('mk,mk->k', centred, centred) / n_models
     deviation = np.sqrt(variance) + 1e-9
+    least_variance = (least * deviation)**2
     weights = 1 / deviation
     for _ in range(FACTOR_STEPS):
         factor = centred @ weights
         factor /= factor.std() + TINY
-        loadings = centred.T @ factor / len(factor)
-        noise = np.maximum(variance - loadings**2, 0)
-        noise += (least * deviation)**2
-        weights = loadings / noise
-    return np.sqrt(noise)
+        loadings = centred.T @ factor / n_models
+        # The part of the variance that the factor does not explain.
+        noise_variance = np.maximum(variance - loadings**2, 0)
+        noise_variance += least_variance
+        weights = loadings / noise_variance
+    return np.sqrt(noise_variance)
 
 
 def wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
@@ -470,8 +497,9 @@ def slope_of_wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
     """Return the derivative of `wiener` with respect to `first`, `(M, N)`."""
     first = np.maximum(first, 0)[:, None]
     second = np.maximum(second, 0)[None]
-    return np.where(first < second, first * second - first**2 / 2,
-                    second**2 / 2)
+    rising = first * second - first**2 / 2
+    constant = second**2 / 2
+    return np.where(first < second, rising, constant)
 
 
 def shared_parts(new: Standardised, old: Standardised, tilt: float,
@@ -484,8 +512,9 @@ def shared_parts(new: Standardised, old: Standardised, tilt: float,
     `Settings`.
     """
     units = new.units
-    yield 'units', units @ (units if same else old.units).T
-    del units  # They may take more memory than all covariances.
+    old_units = units if same else old.units
+    yield 'units', units @ old_units.T
+    del units, old_units  # They may take more memory than all covariances.
     related = new.families[:, None] == old.families
     # Computed in place, as covariances of many models take much memory.
     family = np.outer(new.means[:, 0], old.means[:, 0])
@@ -494,8 +523,10 @@ def shared_parts(new: Standardised, old: Standardised, tilt: float,
     family *= related
     yield 'family', family
     del family
-    shape = len(new), len(old)
-    yield 'own', np.eye(*shape) if same else np.zeros(shape)
+    own = np.zeros((len(new), len(old)))
+    if same:
+        np.fill_diagonal(own, 1)
+    yield 'own', own
 
 
 def parts_of_benchmark(new: Standardised, old: Standardised, new_mean: NDArray,
@@ -555,12 +586,14 @@ def variances(models: Standardised, means: NDArray, worst: NDArray,
         answers[b] = (part**2).sum(axis=1)
     better = np.maximum(worst[:, None] - means, 0)
     units = models.units
+    square_lengths = np.einsum('mk,mk->m', units, units)
+    family = 1 + tilt * models.means[:, 0]**2
     return dict(
         spread=means**2,
-        units=np.einsum('mk,mk->m', units, units)[None],
+        units=square_lengths[None],
         answers=answers,
         bend=better**3 / 3,
-        family=(1 + tilt * models.means[:, 0]**2)[None],
+        family=family[None],
         own=np.ones((1, len(models))))
 
 
