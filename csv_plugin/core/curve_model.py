@@ -75,8 +75,9 @@ class CurveModel:
         self.floor = curves.floor
         self.noise = 1 / filled_items(observed.n_items)
         # How far accuracies are above the floor: 0 at the floor, 1 at 1.
-        rest = np.maximum(1 - self.floor, TINY)
-        share = np.clip((left_out_accuracies - self.floor) / rest, *SHARES)
+        above = left_out_accuracies - self.floor
+        most_above = np.maximum(1 - self.floor, TINY)
+        share = np.clip(above / most_above, *SHARES)
         errors = observed.accuracies - left_out_accuracies
         seen = ~np.isnan(errors)
         self.variance = self._variance(errors, share)
@@ -103,21 +104,23 @@ class CurveModel:
         curve was fitted to the other families. `share`, `(M, B)`, is
         (predicted accuracy - floor) / (1 - floor), clipped to `SHARES`.
         """
+        # Least standard deviation of an exponent, and the standard deviation
+        # if no benchmark has any error to estimate it from.
+        least, unknown = 0.01, 1.
+        seen = ~np.isnan(errors)
         slopes = (1 - self.floor) * share * (1 - share)
         accuracies = self.left_out_accuracies
         noise = self.noise * accuracies * (1 - accuracies)
         # The variance follows from E[error^2 - noise of items] = slope^2 x
         # variance of the exponent, with both sides summed over models.
         excess = np.nansum(errors**2 - noise, axis=0)
-        square_slope = np.nansum(
-            np.where(np.isnan(errors), 0, slopes**2), axis=0)
-        # Least standard deviation of an exponent, and the standard deviation
-        # if no benchmark has any error to estimate it from.
-        least, unknown = 0.01, 1.
-        variance = np.maximum(excess / np.maximum(square_slope, TINY),
-                              least**2)
-        is_known = ~np.isnan(errors).all(axis=0)
-        usual = np.median(variance[is_known]) if is_known.any() else unknown**2
+        square_slope = np.sum(slopes**2, axis=0, where=seen)
+        square_slope = np.maximum(square_slope, TINY)
+        variance = np.maximum(excess / square_slope, least**2)
+        is_known = seen.any(axis=0)
+        usual = unknown**2
+        if is_known.any():
+            usual = np.median(variance[is_known])
         return np.where(is_known, variance, usual)
 
     @property
@@ -164,7 +167,8 @@ class CurveModel:
     def covariance(self,
                    model_rows: Sequence[Exponents]) -> NDArray[np.float64]:
         """Return covariances of exponents between models, `(B, M, M)`."""
-        return self.variance[:, None, None] * np.eye(len(model_rows[0].values))
+        n_models = len(model_rows[0].values)
+        return self.variance[:, None, None] * np.eye(n_models)
 
 
 def mean_loss_model(loss: NDArray, observed: Observed) -> CurveModel:
@@ -172,20 +176,21 @@ def mean_loss_model(loss: NDArray, observed: Observed) -> CurveModel:
 
     `loss` is the mean loss of each fitted model, `(M,)`.
     """
-    accuracies = observed.accuracies
-    curves = _mean_loss_curves(loss, accuracies, observed.chance)
+    accuracies, chance = observed.accuracies, observed.chance
+    curves = _mean_loss_curves(loss, accuracies, chance)
     left_out = np.full(accuracies.shape, np.nan)
     names = np.asarray(observed.families)
     for family in np.unique(names):
         out = names == family
-        if not out.all():
-            part = _mean_loss_curves(loss[~out], accuracies[~out],
-                                     observed.chance)
-            left_out[out] = accuracy_of(
-                part.exponents(loss[out, None]), part.floor)
-            # Where no model of another family was run, there is no prediction.
-            alone = np.isnan(accuracies[~out]).all(axis=0)
-            left_out[np.ix_(out, alone)] = np.nan
+        if out.all():
+            continue
+        others = accuracies[~out]
+        part = _mean_loss_curves(loss[~out], others, chance)
+        exponents = part.exponents(loss[out, None])
+        left_out[out] = accuracy_of(exponents, part.floor)
+        # Where no model of another family was run, there is no prediction.
+        alone = np.isnan(others).all(axis=0)
+        left_out[np.ix_(out, alone)] = np.nan
     left_out[np.isnan(accuracies)] = np.nan
     return CurveModel(curves, left_out, observed)
 
@@ -197,12 +202,10 @@ def _mean_loss_curves(loss: NDArray, accuracies: NDArray,
     `loss` is `(n,)`, `accuracies` are `(n, B)` and `chance` is `(B,)`. The
     curve of a benchmark without any accuracy is flat.
     """
-    parts: list[tuple[float, float, float]] = []
-    for column, level in zip(accuracies.T, chance):
-        if np.isnan(column).all():
-            parts.append((0., 0., float(level)))
-            continue
-        curve = fit_mean_loss(loss, column, float(level))
-        parts.append(
-            (float(curve.alpha), float(curve.beta), float(curve.floor)))
-    return Curves(*np.array(parts, float).T)
+    alpha, beta = np.zeros((2, len(chance)))
+    floor = np.array(chance, float)
+    for b, column in enumerate(accuracies.T):
+        if not np.isnan(column).all():
+            curve = fit_mean_loss(loss, column, float(chance[b]))
+            alpha[b], beta[b], floor[b] = curve.alpha, curve.beta, curve.floor
+    return Curves(alpha, beta, floor)

@@ -19,7 +19,7 @@ from csv_plugin.core.calibration import doubt_of
 from csv_plugin.core.kernels import (PARTS, Standardised, parts_of_benchmark,
                                      shared_parts)
 from csv_plugin.core.observed import Observed, filled_items
-from csv_plugin.core.posterior import N_PARTS, SCALES, Posterior
+from csv_plugin.core.posterior import SCALES, Posterior, natural
 from csv_plugin.core.settings import Settings
 
 
@@ -59,8 +59,8 @@ class Fitted:
         self.straight, self.settings = straight, settings
         self.means = (standardised.means @ shares).T
         self.worst = self.means[:, standardised.sound].max(axis=1)
-        self.part_variances = dict(zip(PARTS, np.exp(2 * hyper[:N_PARTS])))
-        self.scales, self.noise = np.exp(hyper[SCALES:]).reshape(2, -1)
+        part_variances, self.scales, self.noise = natural(hyper)
+        self.part_variances = dict(zip(PARTS, part_variances))
         shared = self.shared_kernel()
         if tangent_dual is None or doubt is None:
             self.tangent_dual = np.zeros_like(self.means)
@@ -127,10 +127,11 @@ class Fitted:
 
     def _unsolved(self, b: int, shared: NDArray) -> Posterior:
         """Return a posterior of benchmark b alone, before a mode is found."""
-        models, observed, mean = self.standardised, self.observed, self.means[
-            b]
-        kernel = self._kernel_of(
-            parts_of_benchmark(models, models, mean, mean, self.worst[b], b))
+        models, observed = self.standardised, self.observed
+        mean = self.means[b]
+        own_parts = parts_of_benchmark(models, models, mean, mean,
+                                       self.worst[b], b)
+        kernel = self._kernel_of(own_parts)
         kernel += shared
         # Unknown numbers of items are replaced by the median over benchmarks
         # here, as the posterior of a single benchmark cannot compute it.
@@ -156,8 +157,8 @@ class Fitted:
         takes much memory, so keep it as long as it is needed, but not longer.
         """
         models = self.standardised
-        return self._kernel_of(
-            shared_parts(models, models, self.settings.tilt, True))
+        parts = shared_parts(models, models, self.settings.tilt, True)
+        return self._kernel_of(parts)
 
     def _kernel_of(
             self, parts: Iterator[tuple[str, NDArray]]) -> NDArray[np.float64]:
@@ -210,4 +211,7 @@ class Fitted:
                                        worst, b)
             kernel = self._kernel_of(parts)
             kernel += shared
-            yield settings.level_width**2 + self.scales[b]**2 * kernel
+            # Changed in place, as a matrix may take much memory.
+            kernel *= self.scales[b]**2
+            kernel += settings.level_width**2
+            yield kernel

@@ -34,8 +34,8 @@ class Observed:
         found = np.zeros(len(self.chance), bool)
         for b, column in enumerate(self.accuracies.T):
             known = column[~np.isnan(column)]
-            found[b] = at_chance(known, float(self.chance[b]),
-                                 int(self.n_items[b]))
+            chance, n_items = float(self.chance[b]), int(self.n_items[b])
+            found[b] = at_chance(known, chance, n_items)
         return found
 
     @cached_property
@@ -49,10 +49,11 @@ class Observed:
         """
         values = np.nan_to_num(self.accuracies, nan=-1)
         cells = np.vstack([values, self.chance, self.n_items])
-        _, first = np.unique(cells, axis=1, return_index=True)
-        alone = np.isin(np.arange(cells.shape[1]), first)
-        found = alone & ~self.at_chance
-        return found if found.any() else alone
+        _, firsts = np.unique(cells, axis=1, return_index=True)
+        is_first = np.zeros(len(self.chance), bool)
+        is_first[firsts] = True
+        found = is_first & ~self.at_chance
+        return found if found.any() else is_first
 
 
 def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:
@@ -75,16 +76,20 @@ def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:
     test_level = 0.01
     # Two items at least: the chance level is clipped to 1 / n_items and
     # 1 - 1 / n_items.
-    n, n_items = len(accuracy), max(n_items or USUAL_ITEMS, 2)
+    n_items = max(n_items or USUAL_ITEMS, 2)
     share = np.clip(chance, 1 / n_items, 1 - 1 / n_items)
+    variance_of_item = share * (1 - share)
     above = np.maximum(accuracy - chance, 0)
-    squares = (above**2).sum() * n_items / (share * (1 - share))
-    degrees = np.arange(1, n + 1)
-    log_ways = gammaln(n + 1) - gammaln(degrees + 1)
-    log_ways -= gammaln(n - degrees + 1)
-    weight = np.exp(log_ways - n * np.log(2))
-    likely = weight @ chdtrc(degrees, squares)
-    return bool(likely >= test_level or squares == 0)
+    statistic = (above**2).sum() * n_items / variance_of_item
+    n_models = len(accuracy)
+    degrees = np.arange(1, n_models + 1)
+    # The number of ways to choose as many of the models, as a logarithm.
+    log_ways = gammaln(n_models + 1) - gammaln(degrees + 1)
+    log_ways -= gammaln(n_models - degrees + 1)
+    weight = np.exp(log_ways - n_models * np.log(2))
+    # The probability of this statistic or a larger one if all models guess.
+    p_value = weight @ chdtrc(degrees, statistic)
+    return bool(p_value >= test_level or statistic == 0)
 
 
 def filled_items(n_items: NDArray) -> NDArray[np.float64]:

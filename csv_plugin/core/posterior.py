@@ -99,6 +99,19 @@ class Applied(NamedTuple):
     kernel: NDArray[np.float64]
 
 
+def natural(hyper: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    """Return hyper-parameters as they enter the model, not as logarithms.
+
+    They are the squared amounts of the P parts of the kernel, `(P,)`, and the
+    scale and the noise of each benchmark, `(B,)` each. `hyper` is as in
+    `Posterior`.
+    """
+    amounts = hyper[:N_PARTS]
+    part_variances = np.exp(2 * amounts)
+    scales, noise = np.exp(hyper[SCALES:]).reshape(2, -1)
+    return part_variances, scales, noise
+
+
 class Solution(NamedTuple):
     """Solution of the linear model that has tangents in place of curves.
 
@@ -173,13 +186,14 @@ class Posterior:
         self.families = []
         for family in np.unique(families):
             self.families.append(np.flatnonzero(families == family))
-        self.weight = self.seen * weights_of_models(families)[:, None]
+        weights = weights_of_models(families)
+        #: Weight of each accuracy in costs of families left out, `(M, B)`.
+        self.weight = self.seen * weights[:, None]
         n_models, n_benchmarks = accuracies.shape
-        self.hyper = np.concatenate([
-            self._usual_amounts,
-            np.full(1 + n_benchmarks, settings.typical),
-            self.independent + settings.noise
-        ])
+        # The typical scale, and the scale of each benchmark.
+        scales = np.full(1 + n_benchmarks, settings.typical)
+        noise = self.independent + settings.noise
+        self.hyper = np.concatenate([self._usual_amounts, scales, noise])
         self.dual = np.zeros((n_benchmarks, n_models))
 
     @property
@@ -217,8 +231,7 @@ class Posterior:
     # ---- the mode
 
     def _applied(self, hyper: NDArray) -> Applied:
-        part_variances = np.exp(2 * hyper[:N_PARTS])
-        scales, noise = np.exp(hyper[SCALES:]).reshape(2, -1)
+        part_variances, scales, noise = natural(hyper)
         kernel = self.kernel
         if kernel is None:
             n_benchmarks, n_models = self.dual.shape
@@ -243,7 +256,8 @@ class Posterior:
 
     def _line(self, applied: Applied, dual: NDArray) -> Line:
         """Return the tangents at the exponents of a dual `(B, M)`."""
-        return self._line_above(applied, self._above(applied, dual))
+        above = self._above(applied, dual)
+        return self._line_above(applied, above)
 
     def _line_above(self, applied: Applied, above: NDArray) -> Line:
         """Return the tangents at exponents.
@@ -261,12 +275,19 @@ class Posterior:
         above = self._above(applied, dual)
         line = self._line_above(applied, above)
         errors = np.where(self.seen, self.filled - line.heights, 0)
-        variance = applied.noise * self.item_variance + self.doubt
+        variance = self._noise_variance(applied.noise)
         # The negative log prior of exponents is
         # above' covariance^-1 above / 2, and covariance^-1 above is the dual.
         squares = errors**2 / variance
         squares += dual.T * above
         return squares.sum(axis=0) / 2
+
+    def _noise_variance(self, noise: NDArray) -> NDArray:
+        """Return the variances of the noise of accuracies, `(M, B)`.
+
+        `noise`, `(B,)`, is noise_b of each benchmark.
+        """
+        return noise * self.item_variance + self.doubt
 
     def find_mode(self) -> None:
         """Find the exponents with the highest posterior density.
@@ -300,15 +321,16 @@ class Posterior:
         of the step reduces its cost.
         """
         step = aim - dual
-        length = np.ones(len(dual))
+        length = np.ones((len(dual), 1))
         for _ in range(HALVINGS):
-            new_cost = self._cost(applied, dual + length[:, None] * step)
-            better = new_cost < cost
-            length = np.where(better, length, length / 2)
-            if better.all():
+            trial = dual + length * step
+            trial_cost = self._cost(applied, trial)
+            is_better = trial_cost < cost
+            if is_better.all():
                 break
-        length = np.where(better, length, 0)
-        return dual + length[:, None] * step, np.minimum(new_cost, cost)
+            length[~is_better] /= 2
+        new_dual = np.where(is_better[:, None], trial, dual)
+        return new_dual, np.minimum(trial_cost, cost)
 
     def settle(self, dual: NDArray) -> None:
         """Take tangents at a dual `(B, M)`, and solve the model with them."""
@@ -331,35 +353,36 @@ class Posterior:
         evidence = np.zeros(len(duals))
         inverses = []
         above = line.targets - self._prior_mean(applied)
+        # The noise variance of a target is that of its accuracy, divided by
+        # the squared slope.
+        noise_of_targets = self._noise_variance(applied.noise)
+        noise_of_targets /= line.slopes**2
         for b, rows in enumerate(self.rows):
-            factor = self._factor(applied, line, b)
+            factor = self._factor(applied, noise_of_targets[rows, b], b)
             above_seen = above[rows, b]
             dual = cho_solve((factor, True), above_seen)
             half_log_determinant = np.log(np.diag(factor)).sum()
-            evidence[b] = -half_log_determinant - above_seen @ dual / 2
+            half_square = above_seen @ dual / 2
+            evidence[b] = -half_log_determinant - half_square
             duals[b, rows] = dual
             if with_inverse:
                 inverse = _inverse_in_place(factor)
                 inverses.append(_among_all(inverse, rows, duals.shape[1]))
         return Solution(duals, inverses, evidence)
 
-    def _factor(self, applied: Applied, line: Line, b: int) -> NDArray:
+    def _factor(self, applied: Applied, noise: NDArray, b: int) -> NDArray:
         """Return the lower Cholesky factor of the covariance of targets.
 
         The targets are those of the m models with an accuracy on benchmark b,
-        so the factor is `(m, m)`.
+        so the factor is `(m, m)`. `noise`, `(m,)`, is their noise variance.
         """
         rows = self.rows[b]
         # This is a copy, which is changed in place to save memory.
         covariance = applied.kernel[b][np.ix_(rows, rows)]
         covariance *= applied.scales[b]**2
         covariance += self.settings.level_width**2
-        # The noise variance of a target is that of its accuracy, divided by
-        # the squared slope.
-        noise = applied.noise[b] * self.item_variance[rows, b]
-        noise += self.doubt[rows, b]
         diagonal = np.diag_indices(len(rows))
-        covariance[diagonal] += noise / line.slopes[rows, b]**2
+        covariance[diagonal] += noise
         # The matrix is symmetric. Transposed, it has the memory order that
         # LAPACK needs to work in place.
         factor, _ = cho_factor(
@@ -396,13 +419,13 @@ class Posterior:
         by_typical = typical / settings.width
         by_typical -= scales.sum() / settings.scale_width
         # The mean noise changes with the noise of each teaching benchmark.
-        by_mean_noise = (common - own.sum()) * teaching / teaching.sum()
-        by_noise = (own + by_mean_noise) / settings.noise_width
+        by_mean_noise = (common - own.sum()) / teaching.sum()
+        by_noise = own + np.where(teaching, by_mean_noise, 0)
         gradient = np.concatenate([
             parts / settings.width,
             [by_typical],
             scales / settings.scale_width,
-            by_noise,
+            by_noise / settings.noise_width,
         ])
         return squares / 2, gradient
 
@@ -425,12 +448,15 @@ class Posterior:
         # The cost depends on the typical scale only through the prior.
         by_typical = [0.]
         # A scale is a factor in the covariance and in the prior mean.
-        by_scales = 2 * (by_kernel * applied.kernel).sum(axis=(1, 2))
-        by_scales += scales * (by_above * self.means).sum(axis=1)
+        by_square = (by_kernel * applied.kernel).sum(axis=(1, 2))
+        by_factor = (by_above * self.means).sum(axis=1)
+        by_scales = 2 * by_square + scales * by_factor
         # Variances of the noise of targets if noise_b were 1.
-        spread = np.where(self.seen, self.item_variance / line.slopes**2, 0)
+        unit_noise = self.item_variance / line.slopes**2
+        unit_noise = np.where(self.seen, unit_noise, 0)
         diagonal = np.diagonal(by_matrix, axis1=1, axis2=2)
-        by_noise = applied.noise * (diagonal * spread.T).sum(axis=1)
+        by_noise_variance = (diagonal * unit_noise.T).sum(axis=1)
+        by_noise = applied.noise * by_noise_variance
         return np.concatenate([by_amounts, by_typical, by_scales, by_noise])
 
     def evidence_cost(self, hyper: NDArray, line: Line,
@@ -478,7 +504,8 @@ class Posterior:
         inverse = np.stack(inverses)
         # Derivatives of the cost with respect to P and to d; sums over
         # families.
-        by_inverse, by_dual = np.zeros_like(inverse), np.zeros_like(dual)
+        by_inverse = np.zeros_like(inverse)
+        by_dual = np.zeros_like(dual)
         for rows in self.families:
             errors, matrix = self._errors_without(rows, dual, inverses)
             variance = np.diagonal(matrix, axis1=1, axis2=2)
@@ -517,7 +544,8 @@ class Posterior:
         unseen = ~self.seen[rows].T
         block = block + np.eye(len(rows)) * unseen[:, :, None]
         matrix = np.linalg.inv(block)
-        return np.einsum('bij,bj->bi', matrix, dual[:, rows]), matrix
+        errors = np.einsum('bij,bj->bi', matrix, dual[:, rows])
+        return errors, matrix
 
     def learn(self, rounds: int) -> None:
         """Find the mode and the hyper-parameters of most evidence in turns."""
@@ -544,7 +572,8 @@ class Posterior:
         `family` is too large and the amount `units` too small
         (tools/studies/LOG.md).
         """
-        self.hyper = self._least(self.cost_of_exponents, np.arange(N_PARTS),
+        amounts = np.arange(N_PARTS)
+        self.hyper = self._least(self.cost_of_exponents, amounts,
                                  self.teaching)
         self.find_mode_and_doubt()
 
@@ -571,19 +600,20 @@ class Posterior:
             return value, gradient[free]
 
         start = self.hyper[free]
-        bounds = np.stack([start - HYPER_CHANGE, start + HYPER_CHANGE], axis=1)
+        lowest, highest = start - HYPER_CHANGE, start + HYPER_CHANGE
         least = minimize(
             cost_of_free,
             start,
             jac=True,
             method='L-BFGS-B',
-            bounds=bounds,
+            bounds=np.column_stack([lowest, highest]),
             options={'maxiter': HYPER_STEPS})
         hyper[free] = least.x
         return hyper
 
     def _find_doubt(self) -> None:
-        self.doubt = doubt_of(*self.left_out_errors(), self.teaching,
+        errors, deviations = self.left_out_errors()
+        self.doubt = doubt_of(errors, deviations, self.teaching,
                               self.settings.outlier)
 
     # ---- families left out
@@ -597,11 +627,11 @@ class Posterior:
         tangents.
         """
         mean, variance = np.full((2, *self.seen.shape), np.nan)
-        noise_of_accuracies = self.noise * self.item_variance + self.doubt
+        inverses = self.solution.inverse
+        noise_of_accuracies = self._noise_variance(self.noise)
         noise_of_targets = noise_of_accuracies / self.line.slopes**2
         for rows in self.families:
-            errors, matrix = self._errors_without(rows, self.dual,
-                                                  self.solution.inverse)
+            errors, matrix = self._errors_without(rows, self.dual, inverses)
             mean[rows] = self.line.targets[rows] - errors.T
             of_targets = np.diagonal(matrix, axis1=1, axis2=2).T
             of_exponents = of_targets - noise_of_targets[rows]
@@ -619,7 +649,8 @@ class Posterior:
         """
         mean, variance = self.families_left_out()
         predicted, deviation = moments(mean, variance, self.floor, self.noise)
-        return (self.accuracies - predicted) / deviation, deviation
+        errors = self.accuracies - predicted
+        return errors / deviation, deviation
 
     def accuracy_scores(self) -> NDArray[np.float64]:
         """Return negative log scores of families left out, `(B,)`.
