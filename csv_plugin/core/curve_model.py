@@ -146,8 +146,8 @@ class CurveModel:
         model; by default, every model is a family alone.
         """
         numbers = numbers_of(families, len(scores))
-        model_rows = [Exponents(self.curves.exponents(scores), numbers)]
-        return Joint(self, model_rows, *self.exponents(model_rows))
+        exponents = self.curves.exponents(scores)
+        return self._joint(Exponents(exponents, numbers))
 
     def left_out_joint(self) -> Joint:
         """Return the joint distribution of fitted models without own family.
@@ -155,8 +155,11 @@ class CurveModel:
         The means and variances of a model are those without its family; see
         `AccuracyModel.left_out_joint`.
         """
-        model_rows = [self._left_out_rows]
-        return Joint(self, model_rows, *self.exponents(model_rows))
+        return self._joint(self._left_out_rows)
+
+    def _joint(self, rows: Exponents) -> Joint:
+        mean, variance = self.exponents([rows])
+        return Joint(self, [rows], mean, variance)
 
     def exponents(self,
                   model_rows: Sequence[Exponents]) -> tuple[NDArray, NDArray]:

@@ -50,7 +50,8 @@ def difference_of_losses(measured: ComparedLosses, level: float) -> Difference:
     if measured.recipes:
         noises[RUNS] = _noise_of_recipes(means, measured)
     n_a = measured.n_runs[0]
-    margin = LOSS_MARGIN * float(means[:n_a].mean())
+    mean_of_a = float(means[:n_a].mean())
+    margin = LOSS_MARGIN * mean_of_a
     value = float(measured.weights @ means)
     return Difference(LOSS, '', value, noises, level, margin)
 
@@ -100,10 +101,11 @@ def predicted_differences(predictor: Predictor, joint: Joint,
     for name, share in shares.items():
         part = _predicted_difference(joint, measured, name, share, level,
                                      margin)
-        if n_items.get(name):
+        n_of_benchmark = n_items.get(name)
+        if n_of_benchmark:
             values = joint.accuracies @ share
             by_items = _detectable_by_items(part, values, measured,
-                                            n_items[name])
+                                            n_of_benchmark)
             part = replace(part, by_items=by_items)
         found.append(part)
     return found
@@ -195,16 +197,17 @@ def differences_of_answers(pairs: Sequence[PairedAnswers],
         predicted.pop(MEAN, None)
     observed = []
     for pair in pairs:
+        noises = {ITEMS: pair.noise}
         observed.append(
-            Difference(OBSERVED, pair.benchmark, pair.value,
-                       {ITEMS: pair.noise}, level, margin))
-    if len(pairs) > 1:
-        value = np.mean([pair.value for pair in pairs])
-        error = np.linalg.norm([pair.noise.error for pair in pairs])
-        noise = Noise.even(float(error) / len(pairs))
-        observed.append(
-            Difference(OBSERVED, MEAN, float(value), {ITEMS: noise}, level,
+            Difference(OBSERVED, pair.benchmark, pair.value, noises, level,
                        margin))
+    if len(pairs) > 1:
+        value = float(np.mean([pair.value for pair in pairs]))
+        # The noise of items is independent between benchmarks.
+        error = np.linalg.norm([pair.noise.error for pair in pairs])
+        noises = {ITEMS: Noise.even(float(error) / len(pairs))}
+        observed.append(
+            Difference(OBSERVED, MEAN, value, noises, level, margin))
     with_runs = []
     combined = []
     for part in observed:
@@ -299,5 +302,7 @@ def _noise_of_items(a: AccuracyTable, b: AccuracyTable, share: NDArray,
     errors = []
     for k, name in enumerate(a.benchmarks):
         pair = float(a.values[0, k]), float(b.values[0, k])
-        errors.append(items_noise(pair, items[name], (1, 1)).error)
-    return Noise.even(float(np.linalg.norm(share * errors)))
+        noise = items_noise(pair, items[name], (1, 1))
+        errors.append(noise.error)
+    error = np.linalg.norm(share * errors)
+    return Noise.even(float(error))

@@ -144,10 +144,12 @@ class Predictions(PublicNames):
         check_unique('models of predictions', self.models)
         check_unique('benchmarks of predictions', self.benchmarks)
         check_labels('predictors', self.methods)
-        shape = len(self.models), len(self.benchmarks), len(self.methods)
-        for part in (*_CUBES, OBSERVED):
-            full = np.full(shape[:2] if part == OBSERVED else shape,
-                           getattr(self, part))
+        n_models, n_benchmarks = len(self.models), len(self.benchmarks)
+        cube = n_models, n_benchmarks, len(self.methods)
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_CUBES, cube)
+        shapes[OBSERVED] = n_models, n_benchmarks
+        for part, shape in shapes.items():
+            full = np.full(shape, getattr(self, part))
             object.__setattr__(self, part, full)
 
     def __repr__(self) -> str:
@@ -205,16 +207,15 @@ class Predictions(PublicNames):
                 table = nothing
             else:
                 level = table.level
-                unknown = [b for b in benchmarks if b not in table.benchmarks]
+                own = table.benchmarks
+                unknown = [name for name in benchmarks if name not in own]
                 cells = product(models, unknown, [method])
                 reasons |= dict.fromkeys(cells, UNKNOWN_BENCHMARK)
-            own = {method: table.methods[0]}
-            placed.append(table._arranged(models, benchmarks, own))
+            renamed = {method: table.methods[0]}
+            placed.append(table._arranged(models, benchmarks, renamed))
         found = _joined(placed, 2, methods=tuple(by_method), observed=_NAN)
-        return replace(
-            found,
-            level=level,
-            missing=dict(found.missing) | reasons | dict(missing))
+        all_missing = {**found.missing, **reasons, **missing}
+        return replace(found, level=level, missing=all_missing)
 
     @classmethod
     def concatenate(cls, tables: Sequence['Predictions']) -> 'Predictions':
@@ -246,11 +247,13 @@ class Predictions(PublicNames):
             parts[name] = tuple(axis)
             old_names.append(dict(axis))
             index.append(places(axis.values(), getattr(self, name)))
-        for part, empty in {**_CUBES, OBSERVED: np.nan}.items():
+        empty_values = {**_CUBES, OBSERVED: np.nan}
+        for part, empty in empty_values.items():
             cube = getattr(self, part)
             # The last index, -1, is for names that this table does not have.
-            padded = np.pad(cube, [(0, 1)] * cube.ndim, constant_values=empty)
-            parts[part] = padded[np.ix_(*index[:cube.ndim])]
+            padded = np.pad(cube, (0, 1), constant_values=empty)
+            own_index = np.ix_(*index[:cube.ndim])
+            parts[part] = padded[own_index]
         of_models, of_benchmarks, of_methods = old_names
         of_methods[OBSERVED] = OBSERVED
         missing: dict[Cell, Missing] = {}
@@ -283,9 +286,11 @@ class Predictions(PublicNames):
         for axis, names in zip(_AXES, (models, benchmarks, methods)):
             if names is None:
                 names = getattr(self, axis)
-            own = [*names.values()] if isinstance(names, Mapping) else names
-            check_unique(axis, own)
-            unknown = set(own) - set(getattr(self, axis))
+            old_names = names
+            if isinstance(names, Mapping):
+                old_names = [*names.values()]
+            check_unique(axis, old_names)
+            unknown = {*old_names} - {*getattr(self, axis)}
             for name in sorted(unknown):
                 # This raises an error with the name.
                 self._place(axis, name)
@@ -301,11 +306,12 @@ class Predictions(PublicNames):
         The default method is the first one. An `InputError` for unknown names.
         """
         method = self.methods[0] if method is None else method
-        place = (self._place('models', model),
-                 self._place('benchmarks', benchmark),
-                 self._place('methods', method))  # yapf: disable
-        return self._cell(place) or self.missing.get(
-            (model, benchmark, method), Missing('no prediction'))
+        cell = model, benchmark, method
+        place = tuple(map(self._place, _AXES, cell))
+        found = self._cell(place)
+        if found is not None:
+            return found
+        return self.missing.get(cell, Missing('no prediction'))
 
     def _cell(self, place: tuple[int, ...]) -> Optional[Prediction]:
         parts: dict[str, Any] = {}
@@ -326,14 +332,14 @@ class Predictions(PublicNames):
         '-' if there is no prediction; `legend` explains it. The default method
         is the first one.
         """
-        b = self._place('benchmarks', benchmark)
-        p = 0 if method is None else self._place('methods', method)
+        b, p = self._column(benchmark, method)
         chance = self.chance.get(benchmark, 0.0)
+        columns = zip(self.values[:, b, p], self.low[:, b, p], self.high[:, b,
+                                                                         p],
+                      self.marks(benchmark, method))
         found = []
-        for m, marks in enumerate(self.marks(benchmark, method)):
-            cell = predicted_cell(self.values[m, b, p], self.low[m, b, p],
-                                  self.high[m, b, p], chance, marks)
-            found.append(cell)
+        for value, low, high, marks in columns:
+            found.append(predicted_cell(value, low, high, chance, marks))
         return found
 
     def marks(self, benchmark: str, method: Optional[str] = None) -> list[str]:
@@ -342,13 +348,23 @@ class Predictions(PublicNames):
         The marks of one prediction are a text such as '', '*' or '>+'. The
         default method is the first one.
         """
-        b = self._place('benchmarks', benchmark)
-        p = 0 if method is None else self._place('methods', method)
+        b, p = self._column(benchmark, method)
         found = [''] * len(self.models)
         for part, mark in MARKS.items():
-            for m in np.flatnonzero(getattr(self, part)[:, b, p]):
+            flags = getattr(self, part)[:, b, p]
+            for m in np.flatnonzero(flags):
                 found[m] += mark
         return found
+
+    def _column(self, benchmark: str,
+                method: Optional[str]) -> tuple[int, int]:
+        """Return the indices of a benchmark and of a method.
+
+        If the method is None, it is the first one.
+        """
+        b = self._place('benchmarks', benchmark)
+        p = 0 if method is None else self._place('methods', method)
+        return b, p
 
     @property
     def not_yet(self) -> tuple[str, ...]:
@@ -362,9 +378,12 @@ class Predictions(PublicNames):
         Such an interval is shown as `ANY`.
         """
         p = self._place('methods', method)
-        chance = [self.chance.get(name, 0.0) for name in self.benchmarks]
-        any_of = np.vectorize(lambda *limits: interval(*limits) == ANY, [bool])
-        return any_of(self.low[:, :, p], self.high[:, :, p], chance)
+        chances = [self.chance.get(name, 0.0) for name in self.benchmarks]
+        found = np.zeros(self.observed.shape, bool)
+        for m, b in np.ndindex(found.shape):
+            low, high = self.low[m, b, p], self.high[m, b, p]
+            found[m, b] = interval(low, high, chances[b]) == ANY
+        return found
 
     def legend(self) -> list[str]:
         """Return the meaning of the cells and their marks, one line each."""
@@ -397,16 +416,17 @@ class Predictions(PublicNames):
 
         NaN where one of the two is missing.
         """
-        return self.values[:, :,
-                           self._place('methods', method)] - self.observed
+        p = self._place('methods', method)
+        return self.values[:, :, p] - self.observed
 
     def held_out(self, method: str) -> NDArray[np.bool_]:
         """Return True for cells that can test the predictions, `(M, B)`.
 
         They have a predicted and an observed accuracy and are not `in_sample`.
         """
-        in_sample = self.in_sample[:, :, self._place('methods', method)]
-        return ~np.isnan(self.difference(method)) & ~in_sample
+        p = self._place('methods', method)
+        has_both = ~np.isnan(self.difference(method))
+        return has_both & ~self.in_sample[:, :, p]
 
     def mean_difference(self, method: str) -> NDArray[np.float64]:
         """Return mean absolute differences over `held_out` cells, `(B,)`.
@@ -414,9 +434,10 @@ class Predictions(PublicNames):
         NaN for a benchmark without such a cell.
         """
         held_out = self.held_out(method)
-        sizes = np.where(held_out, np.abs(self.difference(method)), 0)
+        sizes = np.abs(self.difference(method))
+        total = np.where(held_out, sizes, 0).sum(axis=0)
         n_models = held_out.sum(axis=0)
-        return sizes.sum(axis=0) / np.where(n_models, n_models, np.nan)
+        return total / np.where(n_models, n_models, np.nan)
 
     def judged(self, method: str) -> tuple[NDArray, NDArray]:
         """Return the intervals that observed accuracies are compared with.
@@ -430,11 +451,15 @@ class Predictions(PublicNames):
         quantile = ndtri((1 + self.level) / 2)
         variance = self.more_noise[:, :, p] * item_variance(values)
         noise = quantile * np.sqrt(variance)
-        wide_low = np.maximum(values - np.hypot(values - low, noise), 0)
-        wide_high = np.minimum(values + np.hypot(high - values, noise), 1)
+        below = np.hypot(values - low, noise)
+        above = np.hypot(high - values, noise)
+        wide_low = np.maximum(values - below, 0)
+        wide_high = np.minimum(values + above, 1)
         # Where all items were run, the limits stay as they are.
         fewer = noise > 0
-        return np.where(fewer, wide_low, low), np.where(fewer, wide_high, high)
+        low = np.where(fewer, wide_low, low)
+        high = np.where(fewer, wide_high, high)
+        return low, high
 
     def covered(self, method: str) -> NDArray[np.bool_]:
         """Return True for `held_out` cells inside their intervals, `(M, B)`.
@@ -442,8 +467,8 @@ class Predictions(PublicNames):
         The intervals are those that `judged` returns.
         """
         low, high = self.judged(method)
-        return (low <= self.observed) & (self.observed
-                                         <= high) & self.held_out(method)
+        is_inside = (low <= self.observed) & (self.observed <= high)
+        return is_inside & self.held_out(method)
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every model, benchmark and method, in this order.
@@ -461,12 +486,12 @@ class Predictions(PublicNames):
         nothing = dict.fromkeys(['value', *parts_shown])
         for place, cell in zip(np.ndindex(self.values.shape), names):
             model, benchmark, method = cell
-            observed = self.observed[place[:2]].item()
-            found = self._cell(place)
-            parts = vars(found) if found else nothing
             record: dict[str, Any] = dict(
                 model=model, benchmark=benchmark, method=method)
+            observed = self.observed[place[:2]].item()
             record[OBSERVED] = None if np.isnan(observed) else observed
+            found = self._cell(place)
+            parts = vars(found) if found else nothing
             record['predicted'] = parts['value']
             for part in parts_shown:
                 record[part] = parts[part]
@@ -491,7 +516,8 @@ class Predictions(PublicNames):
         import pandas
         table = pandas.DataFrame(list(self.records()))
         first = ['model', 'benchmark', 'predicted', 'low', 'high']
-        return table[first + [name for name in table if name not in first]]
+        others = [name for name in table if name not in first]
+        return table[first + others]
 
     def _place(self, axis: str, name: str) -> int:
         return position(axis, name, getattr(self, axis))

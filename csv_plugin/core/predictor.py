@@ -268,14 +268,15 @@ class Predictor(PublicNames):
         if isinstance(model, CurveModel):
             alpha = float(model.curves.alpha[b])
             return alpha * self._score_weights(benchmark)
-        typical = np.median(self.fit.losses, axis=0)[None]
-        losses = self.fit.units.losses(typical, self.names)
+        units = self.fit.units
+        typical = np.median(self.fit.losses, axis=0)
+        losses = units.losses(typical[None], self.names)
         found = np.zeros(len(self.columns.units))
         for share, member in zip(model.shares[:, b], model.members):
             by_unit, by_token = member.slopes(losses, b)
-            found[self.fit.units.columns] += share * by_unit
+            found[units.columns] += share * by_unit
             if len(by_token):
-                found[self.fit.units.answers[benchmark]] += share * by_token
+                found[units.answers[benchmark]] += share * by_token
         return found
 
     def _score_weights(self, benchmark: str) -> NDArray[np.float64]:
@@ -305,9 +306,11 @@ class Predictor(PublicNames):
         the mean loss. An `InputError` if there is no such benchmark, or if the
         predictor was fitted to tables of losses.
         """
-        matrix = self._tokens()[1].matrix
-        return _weights(matrix @ self.slopes(benchmark),
-                        matrix @ self.columns.uniform)
+        _, source = self._tokens()
+        # Slopes, and coefficients in the mean loss, of each token.
+        slopes = source.matrix @ self.slopes(benchmark)
+        uniform = source.matrix @ self.columns.uniform
+        return _weights(slopes, uniform)
 
     # ---- losses
 
@@ -438,11 +441,14 @@ class Predictor(PublicNames):
         table = self.predictions(joint, features.models, level)
         seen = ~np.isnan(observed)
         numbers = joint.model_rows[0].families
-        changed = np.isin(numbers, numbers[seen.any(axis=1)])[:, None] & ~seen
-        return replace(
+        with_known = numbers[seen.any(axis=1)]
+        in_family = np.isin(numbers, with_known)
+        changed = in_family[:, None] & ~seen
+        table = replace(
             table,
             with_scores=changed[:, :, None],
-            in_sample=table.in_sample | seen[:, :, None]), joint
+            in_sample=table.in_sample | seen[:, :, None])
+        return table, joint
 
     def predict_left_out(self, level: float = 0.9) -> Predictions:
         """Predict every fitted accuracy from models of other families.
@@ -460,7 +466,8 @@ class Predictor(PublicNames):
         joint = replace(joint, mean=np.where(alone, np.nan, joint.mean))
         table = self.predictions(joint, self.fit_models, level)
         missing = {}
-        for m, b in np.argwhere(np.isnan(table.values[:, :, 0])):
+        is_missing = np.isnan(table.values[:, :, 0])
+        for m, b in np.argwhere(is_missing):
             cell = self.fit_models[m], self.names[b], PREDICTED
             missing[cell] = NO_OTHER_FAMILY if known[m, b] else NOT_RUN
         return replace(table, in_sample=np.array(False), missing=missing)
@@ -480,7 +487,8 @@ class Predictor(PublicNames):
         # predicted from other families.
         far = 1.5
         low, high = joint.intervals(level)
-        is_far = np.sqrt(joint.variance) > far * self.model.usual_deviations
+        deviations = np.sqrt(joint.variance)
+        is_far = deviations > far * self.model.usual_deviations
         in_sample, at_chance = np.zeros((2, *joint.mean.shape), bool)
         chance: dict[str, float] = {}
         outside_means = []
@@ -535,9 +543,8 @@ def _weights(slopes: NDArray, uniform: NDArray) -> NDArray[np.float64]:
     the loss rises.
     """
     counted = uniform != 0
-    total = abs(slopes[counted].sum()) / uniform.sum()
-    return np.divide(
-        -slopes / (total or 1),
-        uniform,
-        where=counted,
-        out=np.full(len(uniform), np.nan))
+    slopes, shares = slopes[counted], uniform[counted]
+    total = abs(slopes.sum()) / uniform.sum()
+    weights = np.full(len(uniform), np.nan)
+    weights[counted] = -slopes / (total or 1) / shares
+    return weights

@@ -54,14 +54,16 @@ class TokenSpans:
         >>> TokenSpans.from_token_bytes([b'n', b'\xc3', b'\xa9'], 'né').ends
         array([1, 2, 3])
         """
-        expected, joined = utf8_bytes(text), b''.join(tokens)
+        expected = utf8_bytes(text)
+        joined = b''.join(tokens)
         if joined != expected:
             raise InputError('token bytes',
                              f'the {len(expected)} bytes of the text',
                              f'{len(joined)} other bytes',
                              'Give tokens that, joined, are the text.')
-        ends = np.cumsum([len(token) for token in tokens], dtype=np.int64)
-        return cls(np.append(0, ends)[:-1], ends, len(expected))
+        widths = np.array([len(token) for token in tokens], np.int64)
+        ends = np.cumsum(widths)
+        return cls(ends - widths, ends, len(expected))
 
     __repr__ = short_repr
 
@@ -100,10 +102,9 @@ class TextSpans(Sequence[TokenSpans]):
         # The edges of a text are its first byte, and then the start and the
         # end of each token. The edges of all texts must not decrease.
         starts, ends = self.placed
-        bounds = np.append(0, np.cumsum(self.n_bytes))
-        edges = np.insert(
-            np.column_stack([starts, ends]).ravel(), 2 * self.token_offsets,
-            bounds)
+        of_tokens = np.column_stack([starts, ends]).ravel()
+        of_texts = np.append(0, np.cumsum(self.n_bytes))
+        edges = np.insert(of_tokens, 2 * self.token_offsets, of_texts)
         if (np.diff(edges) < 0).any():
             list(self)  # raises an error that names the token
 
@@ -146,7 +147,8 @@ class TextSpans(Sequence[TokenSpans]):
         """Return the `TokenSpans` of one text, `TextSpans` for a slice."""
         if isinstance(text, slice):
             return self.select(range(len(self))[text])
-        tokens = self.tokens_of([range(len(self))[text]])
+        offsets = self.token_offsets
+        tokens = slice(offsets[:-1][text], offsets[1:][text])
         return TokenSpans(self.starts[tokens], self.ends[tokens],
                           self.n_bytes[text])
 
@@ -176,8 +178,8 @@ class TextSpans(Sequence[TokenSpans]):
         counts = self.n_tokens[rows]
         # Token i of the selection is token i - first_selected of its text.
         first_selected = np.cumsum(counts) - counts
-        shifts = firsts - first_selected
-        return np.arange(counts.sum()) + np.repeat(shifts, counts)
+        shifts = np.repeat(firsts - first_selected, counts)
+        return np.arange(len(shifts)) + shifts
 
     @cached_property
     def token_offsets(self) -> NDArray[np.int64]:
@@ -215,9 +217,8 @@ def _offset_arrays(
 def _check_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
                  n_bytes: int) -> None:
     """Raise an `InputError` for offsets outside the text or out of order."""
-    edges = np.concatenate([[0],
-                            np.column_stack([starts, ends]).ravel(),
-                            [n_bytes]])
+    of_tokens = np.column_stack([starts, ends]).ravel()
+    edges = np.concatenate([[0], of_tokens, [n_bytes]])
     for step in np.flatnonzero(np.diff(edges) < 0):
         # Step 0 leads to the first token, and the last step from the last
         # token to the end of the text.
@@ -236,5 +237,6 @@ def char_bounds(text: str) -> NDArray[np.int64]:
     The length of the text in bytes is added, so the shape is `(n_chars + 1,)`.
     """
     data = np.frombuffer(utf8_bytes(text), np.uint8)
-    begins = (data & 0xC0) != 0x80  # continuation bytes are 0b10xxxxxx
-    return np.append(np.flatnonzero(begins), data.size)
+    is_first = (data & 0xC0) != 0x80  # continuation bytes are 0b10xxxxxx
+    firsts = np.flatnonzero(is_first)
+    return np.append(firsts, data.size)
