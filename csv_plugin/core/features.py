@@ -163,10 +163,10 @@ class FeatureTable:
             raise InputError(
                 'losses', '0 or more', f'{values.min():g}',
                 'Losses are -log p: change the sign of log-likelihoods.')
-        columns = Columns(
-            tuple(units),
-            np.ones(len(units)) / len(units),
-            fingerprint((unit, '') for unit in units))
+        n_units = len(units)
+        uniform = np.ones(n_units) / n_units
+        without_text = fingerprint((unit, '') for unit in units)
+        columns = Columns(tuple(units), uniform, without_text)
         return cls(tuple(models), columns, values)
 
     __repr__ = short_repr
@@ -181,9 +181,9 @@ class FeatureTable:
 
         Raises an `InputError` if a model is not in this table.
         """
-        place = dict(zip(self.models, range(len(self.models))))
-        check_known('features', models, place)
-        rows = [place[model] for model in models]
+        row_of = {model: row for row, model in enumerate(self.models)}
+        check_known('features', models, row_of)
+        rows = [row_of[model] for model in models]
         return FeatureTable(
             tuple(models), self.columns, self.values[rows], self.measured)
 
@@ -228,7 +228,8 @@ def bits_per_byte(table: LossTable) -> NDArray[np.float64]:
     the bytes of all texts. So it is a lower bound if some tokens were not
     scored. Raises an `InputError` if no token was scored by all models.
     """
-    bits = _common_losses(table).sum(axis=1) / np.log(2)
+    nats = _common_losses(table).sum(axis=1)
+    bits = nats / np.log(2)
     return bits / table.n_bytes.sum()
 
 
@@ -257,7 +258,8 @@ def counted_tokens(table: LossTable,
             'features', 'a token that every model scored',
             f'none of {len(counted)} tokens',
             'Leave out models that were not scored on all texts.')
-    unscored = np.isnan(table.losses[:, counted]).sum(axis=1)
+    is_unscored = np.isnan(table.losses[:, counted])
+    unscored = is_unscored.sum(axis=1)
     for model in np.flatnonzero(unscored):
         raise InputError(
             f'losses of {table.models[model]!r}',
@@ -274,7 +276,8 @@ def counted_losses(table: LossTable,
 
     Tokens that count, and errors, are as in `counted_tokens`.
     """
-    return np.where(counted_tokens(table, scored), table.losses, 0.0)
+    counted = counted_tokens(table, scored)
+    return np.where(counted, table.losses, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,13 +314,14 @@ def text_columns(table: LossTable,
     """
     counted = counted_tokens(table)
     weighted = counted if part is None else counted & part
-    kept, member = np.unique(
-        table.text_of_token()[weighted], return_inverse=True)
+    text_of_weighted = table.text_of_token()[weighted]
+    kept, member = np.unique(text_of_weighted, return_inverse=True)
+    names = tuple(table.text_ids[text] for text in kept)
     n_chars = table.n_chars[kept]
-    columns = Columns(
-        tuple(table.text_ids[text] for text in kept),
-        n_chars / table.n_chars.sum(), table.fingerprint, counted)
-    return TokenColumns(columns, _indicator(weighted, member, 1 / n_chars))
+    uniform = n_chars / table.n_chars.sum()
+    columns = Columns(names, uniform, table.fingerprint, counted)
+    matrix = _indicator(weighted, member, 1 / n_chars)
+    return TokenColumns(columns, matrix)
 
 
 def _indicator(counted: NDArray, member: NDArray,
@@ -328,9 +332,10 @@ def _indicator(counted: NDArray, member: NDArray,
     `counted`, `(T,)`, is a mask with n tokens, and `member`, `(n,)`, has the
     index k for each of them.
     """
-    shape = (len(counted), len(values))
-    return scipy.sparse.csc_array(
-        (values[member], (np.flatnonzero(counted), member)), shape=shape)
+    shape = len(counted), len(values)
+    rows = np.flatnonzero(counted)
+    return scipy.sparse.csc_array((values[member], (rows, member)),
+                                  shape=shape)
 
 
 def answer_mask(texts: Iterable[Text],
@@ -345,7 +350,8 @@ def answer_mask(texts: Iterable[Text],
         # Positions of tokens are in bytes, positions of answers in characters.
         start = len(text.text[:first].encode())
         end = len(text.text[:last].encode())
-        masks.append((tokens.starts < end) & (tokens.ends > start))
+        overlaps = (tokens.starts < end) & (tokens.ends > start)
+        masks.append(overlaps)
     return np.concatenate(masks)
 
 

@@ -57,8 +57,9 @@ class Fitted:
         self.standardised, self.observed = standardised, observed
         self.floor, self.hyper, self.shares = floor, hyper, shares
         self.straight, self.settings = straight, settings
-        self.means = (standardised.means @ shares).T
-        self.worst = self.means[:, standardised.sound].max(axis=1)
+        self.means = standardised.followed(shares)
+        sound = standardised.sound
+        self.worst = self.means[:, sound].max(axis=1)
         part_variances, self.scales, self.noise = natural(hyper)
         self.part_variances = dict(zip(PARTS, part_variances))
         shared = self.shared_kernel()
@@ -141,9 +142,10 @@ class Fitted:
         part = Posterior(models, observed.accuracies[:, [b]], items[[b]],
                          self.floor[[b]], teaching, self.straight,
                          self.settings)
-        n_benchmarks = len(self.noise)
-        own = [SCALES + b, SCALES + n_benchmarks + b]
-        part.hyper = np.append(self.hyper[:SCALES], self.hyper[own])
+        scale = SCALES + b
+        noise = scale + len(self.noise)
+        own = self.hyper[[scale, noise]]
+        part.hyper = np.append(self.hyper[:SCALES], own)
         part.doubt = self.doubt[:, [b]]
         part.follow(self.shares[:, [b]], kernel[None])
         return part
@@ -190,7 +192,7 @@ class Fitted:
 
         They are prior covariances between the N new models of `standardised`.
         """
-        means = (standardised.means @ self.shares).T
+        means = standardised.followed(self.shares)
         return self._covariances(standardised, standardised, means, True)
 
     def _covariances(self, new: Standardised, old: Standardised,
@@ -204,8 +206,9 @@ class Fitted:
         models, as in `shared_parts`.
         """
         settings = self.settings
-        shared = self._kernel_of(shared_parts(new, old, settings.tilt, same))
-        new_means = (new.means @ self.shares).T
+        shared_by_name = shared_parts(new, old, settings.tilt, same)
+        shared = self._kernel_of(shared_by_name)
+        new_means = new.followed(self.shares)
         for b, worst in enumerate(self.worst):
             parts = parts_of_benchmark(new, old, new_means[b], old_means[b],
                                        worst, b)

@@ -74,7 +74,9 @@ class UnitLosses:
         `units`, `(M, K)`, are the losses.
         """
         n_units = units.shape[1]
-        return cls(units, np.arange(n_units), np.full(n_units, ''), {})
+        columns = np.arange(n_units)
+        no_sources = np.full(n_units, '')
+        return cls(units, columns, no_sources, answers={})
 
     @property
     def units(self) -> NDArray[np.float64]:
@@ -127,13 +129,22 @@ class Standardised:
         """
         return self.scale.deviations(self.losses)
 
-    @cached_property
+    @property
     def sound(self) -> NDArray[np.bool_]:
         """Mask of the models that are not absurd, `(M,)`.
 
         `Settings.sound` defines absurd models.
         """
-        return np.abs(self.means[:, 0]) <= self.scale.settings.sound
+        distances = np.abs(self.means[:, 0])
+        return distances <= self.scale.settings.sound
+
+    def followed(self, shares: NDArray) -> NDArray[np.float64]:
+        """Return the mean loss that each of B benchmarks follows, `(B, M)`.
+
+        It is a weighted mean of the C mean losses, with weights `shares`,
+        `(C, B)`.
+        """
+        return (self.means @ shares).T
 
     def __len__(self) -> int:
         return len(self.means)
@@ -319,7 +330,8 @@ class Scale:
         part = np.unique(evenly_spaced.astype(int))
         # Deviations of units from the mean over all units, each divided by its
         # standard deviation over models.
-        shift = values.mean(axis=1, keepdims=True) - self.centre.mean()
+        of_all_units = values.mean(axis=1, keepdims=True)
+        shift = of_all_units - self.centre.mean()
         alike = values[:, part]
         alike -= self.centre[part]
         alike -= shift
@@ -354,7 +366,8 @@ class AnswerScale:
     def __call__(self, losses: NDArray) -> tuple[NDArray, NDArray]:
         """Return the standardised means, `(M,)`, and deviations, `(M, T)`."""
         values = self._values(losses)
-        means = (values.mean(axis=1) - self.middle) / self.width
+        means = values.mean(axis=1)
+        means = (means - self.middle) / self.width
         deviations = self._deviations(values) / self.size
         return means, deviations
 
@@ -438,11 +451,11 @@ def middle_and_width(values: NDArray) -> tuple[NDArray, NDArray]:
     quartiles are equal, the width is the standard deviation.
     """
     low, middle, high = np.quantile(values, [.25, .5, .75], axis=0)
-    quartiles = high - low
-    deviations = values.std(axis=0)
-    wide = np.minimum(deviations / 2, 1.5 * quartiles)
-    width = np.maximum(quartiles / 1.35, wide)
-    width = np.where(quartiles > 0, width, deviations)
+    between_quartiles = high - low
+    deviation = values.std(axis=0)
+    half_deviation = np.minimum(deviation / 2, 1.5 * between_quartiles)
+    width = np.maximum(between_quartiles / 1.35, half_deviation)
+    width = np.where(between_quartiles > 0, width, deviation)
     return middle, width + TINY
 
 
@@ -515,12 +528,13 @@ def shared_parts(new: Standardised, old: Standardised, tilt: float,
     old_units = units if same else old.units
     yield 'units', units @ old_units.T
     del units, old_units  # They may take more memory than all covariances.
-    related = new.families[:, None] == old.families
+    same_family = new.families[:, None] == old.families
     # Computed in place, as covariances of many models take much memory.
-    family = np.outer(new.means[:, 0], old.means[:, 0])
+    new_means, old_means = new.means[:, 0], old.means[:, 0]
+    family = np.outer(new_means, old_means)
     family *= tilt
     family += 1
-    family *= related
+    family *= same_family
     yield 'family', family
     del family
     own = np.zeros((len(new), len(old)))

@@ -190,11 +190,11 @@ class TextLosses(Sequence[TokenLosses]):
                 text that is not in it, or have another hash of a text.
         """
         row_of_id = {text_id: row for row, text_id in enumerate(self.ids)}
-        _refuse(where,
-                set(ids) - row_of_id.keys(), 'no losses on',
+        missing = {*ids} - {*self.ids}
+        unknown = {*self.ids} - {*ids}
+        _refuse(where, missing, 'no losses on',
                 'Score the missing texts, or give all shards.')
-        _refuse(where,
-                row_of_id.keys() - set(ids), 'losses on unknown texts,',
+        _refuse(where, unknown, 'losses on unknown texts,',
                 'Read the validation set that was scored.')
         found = self.select([row_of_id[text_id] for text_id in ids])
         # Texts without a recorded hash are not compared.
@@ -213,10 +213,9 @@ class TextLosses(Sequence[TokenLosses]):
         if isinstance(text, slice):
             return self.select(range(len(self))[text])
         row = range(len(self))[text]
-        return TokenLosses(self.ids[row],
-                           self.losses[self.spans.tokens_of([row])],
-                           self.spans[row], int(self.n_chars[row]),
-                           self.hashes[row])
+        tokens = self.spans.tokens_of([row])
+        return TokenLosses(self.ids[row], self.losses[tokens], self.spans[row],
+                           int(self.n_chars[row]), self.hashes[row])
 
     __repr__ = short_repr
 
@@ -274,8 +273,17 @@ class LossTable:
 
     def text_of_token(self) -> NDArray[np.int64]:
         """Return the index of each token's text, 0..S-1, `(T,)`."""
-        return np.repeat(
-            np.arange(len(self.text_ids)), np.diff(self.token_offsets))
+        return _texts_of_tokens(self.token_offsets)
+
+
+def _texts_of_tokens(offsets: NDArray) -> NDArray[np.int64]:
+    """Return the index of each token's text, `(T,)`.
+
+    `offsets`, `(S + 1,)`, are as `LossTable.token_offsets`.
+    """
+    n_tokens = np.diff(offsets)
+    texts = np.arange(len(n_tokens))
+    return np.repeat(texts, n_tokens)
 
 
 def _means(losses: NDArray, offsets: NDArray) -> NDArray[np.float64]:
@@ -284,10 +292,11 @@ def _means(losses: NDArray, offsets: NDArray) -> NDArray[np.float64]:
     `losses`, `(T,)`, are of one model, and `offsets`, `(S + 1,)`, are as
     `LossTable.token_offsets`. A text without a scored token has NaN.
     """
-    text = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    scored = ~np.isnan(losses)
+    text = _texts_of_tokens(offsets)
     n_texts = len(offsets) - 1
-    sums = np.bincount(text, np.where(scored, losses, 0), n_texts)
+    scored = ~np.isnan(losses)
+    known_losses = np.where(scored, losses, 0)
+    sums = np.bincount(text, known_losses, n_texts)
     counts = np.bincount(text, scored, n_texts)
     with np.errstate(invalid='ignore'):
         return sums / counts

@@ -188,12 +188,12 @@ class Member:
 
     def means(self, standardised: Standardised) -> NDArray[np.float64]:
         """Return the means of the exponents of M new models, `(M, B)`."""
-        followed = standardised.means @ self.posterior.shares
+        fitted = self.posterior
+        followed = standardised.followed(fitted.shares)
         means = np.empty(followed.shape)
-        crosses = self.posterior.cross_covariances(standardised)
-        for b, cross in enumerate(crosses):
-            means[:, b] = self._mean(b, followed[:, b], cross)
-        return means
+        for b, cross in enumerate(fitted.cross_covariances(standardised)):
+            means[b] = self._mean(b, followed[b], cross)
+        return means.T
 
     def _mean(self, b: int, followed: NDArray, cross: NDArray) -> NDArray:
         """Return the mean exponents of M new models on benchmark b, `(M,)`.
@@ -213,7 +213,7 @@ class Member:
         (`Settings.own`).
         """
         fitted, settings = self.posterior, self.settings
-        followed = (standardised.means @ fitted.shares).T
+        followed = standardised.followed(fitted.shares)
         parts = variances(standardised, followed, fitted.worst, settings.tilt)
         total = np.zeros(followed.shape)
         for name in PARTS:
@@ -258,7 +258,7 @@ class Member:
         scale, shares = self.scale, self.posterior.shares
         # The model is a family of its own, as families have no part in slopes.
         model = scale(losses, np.array([-1]))
-        followed = model.means[0] @ shares[:, [b]]
+        followed = model.followed(shares)[b]
         # With respect to each standardised mean loss.
         by_means = self._slope_on_followed(b, followed) * shares[:, b]
         # With respect to the values of units, then to their losses.
@@ -268,8 +268,9 @@ class Member:
             return by_loss, np.zeros(0)
         # The value of a token of own answers is log(1 + loss / knee).
         by_token = self._slopes_on_answers(b, by_means)
-        distance = scale.answers[b].knee + losses.answers[b][0]
-        return by_loss, by_token / distance
+        token_losses = losses.answers[b][0]
+        by_token /= scale.answers[b].knee + token_losses
+        return by_loss, by_token
 
     def _scaled_dual(self, b: int) -> NDArray:
         """Return the weight of each fitted model's kernel, `(N,)`.
@@ -278,7 +279,8 @@ class Member:
         sum over the N fitted models of this weight times the kernel between
         the new and the fitted model.
         """
-        return self.posterior.scales[b]**2 * self.posterior.dual[b]
+        fitted = self.posterior
+        return fitted.scales[b]**2 * fitted.dual[b]
 
     def _slope_on_followed(self, b: int, followed: NDArray) -> float:
         """Return the derivative with respect to the mean loss followed.

@@ -212,11 +212,12 @@ class Posterior:
         memory.
         """
         self.shares, self.kernel = shares, kernel
-        self.means = (self.standardised.means @ shares).T
-        self.worst = self.means[:, self.standardised.sound].max(axis=1)
+        models = self.standardised
+        self.means = models.followed(shares)
+        self.worst = self.means[:, models.sound].max(axis=1)
         self.parts: list[NDArray] = []
         if kernel is None:
-            self.parts = covariances(self.standardised, self.means, self.worst,
+            self.parts = covariances(models, self.means, self.worst,
                                      self._shared_parts)
         self.dual = np.zeros_like(self.dual)
 
@@ -224,8 +225,8 @@ class Posterior:
     def _shared_parts(self) -> dict[str, NDArray]:
         """Parts of the kernel that do not depend on the mean losses followed.
         """
-        parts = shared_parts(self.standardised, self.standardised,
-                             self.settings.tilt, True)
+        models = self.standardised
+        parts = shared_parts(models, models, self.settings.tilt, True)
         return dict(parts)
 
     # ---- the mode
@@ -378,7 +379,8 @@ class Posterior:
         """
         rows = self.rows[b]
         # This is a copy, which is changed in place to save memory.
-        covariance = applied.kernel[b][np.ix_(rows, rows)]
+        kernel = applied.kernel[b]
+        covariance = kernel[np.ix_(rows, rows)]
         covariance *= applied.scales[b]**2
         covariance += self.settings.level_width**2
         diagonal = np.diag_indices(len(rows))
@@ -525,7 +527,8 @@ class Posterior:
         # Derivatives with respect to a and C follow from those for P and d.
         by_above = np.einsum('bij,bj->bi', inverse, by_dual)
         by_matrix = -inverse @ by_inverse @ inverse
-        by_matrix -= _symmetric(by_above[:, :, None] * dual[:, None])
+        products = by_above[:, :, None] * dual[:, None]
+        by_matrix -= _symmetric(products)
         gradient += self._gradient(applied, line, by_matrix, by_above)
         return cost, gradient
 
@@ -542,7 +545,8 @@ class Posterior:
         # Rows without an accuracy are 0. A 1 on the diagonal makes the block
         # invertible.
         unseen = ~self.seen[rows].T
-        block = block + np.eye(len(rows)) * unseen[:, :, None]
+        diagonal = np.arange(len(rows))
+        block[:, diagonal, diagonal] += unseen
         matrix = np.linalg.inv(block)
         errors = np.einsum('bij,bj->bi', matrix, dual[:, rows])
         return errors, matrix
