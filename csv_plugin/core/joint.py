@@ -58,7 +58,7 @@ from csv_plugin.core.between import correlations_of_pairs
 from csv_plugin.core.calibration import LARGEST_ERROR, LeftOut, Tails
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, accuracy_of,
                                    item_variance, line_at, moments)
-from csv_plugin.core.kernels import families_by_number
+from csv_plugin.core.kernels import diagonals, families_by_number
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.settings import Settings
 
@@ -169,12 +169,17 @@ class Joint:
             return self.shared
         return np.full(len(self.mean), self.model.between)
 
+    @property
+    def deviation(self) -> NDArray[np.float64]:
+        """Standard deviations of the exponents, `(M, B)`."""
+        return np.sqrt(self.variance)
+
     # ---- single accuracies
 
     @cached_property
     def _moments(self) -> tuple[NDArray, NDArray]:
-        return moments(self.mean, self.variance, self.model.floor,
-                       self.model.noise)
+        model = self.model
+        return moments(self.mean, self.variance, model.floor, model.noise)
 
     @property
     def accuracies(self) -> NDArray[np.float64]:
@@ -200,7 +205,7 @@ class Joint:
         """
         floor, noise = self.model.floor, self.model.noise
         quantile = self.model.tails.quantile(level)
-        away = quantile * np.sqrt(self.variance)
+        away = quantile * self.deviation
         low = accuracy_of(self.mean - away, floor)
         high = accuracy_of(self.mean + away, floor)
         # The expected accuracy may lie outside, as the curve bends.
@@ -246,10 +251,9 @@ class Joint:
         # A_b and A of the formula above.
         alone = _correlations(covariance)
         mean = alone.mean(axis=0)
-        # The correlation `between` may differ between the two models.
-        common = np.sqrt(np.outer(self.between, self.between))
-        own = np.sqrt(np.outer(1 - self.between, 1 - self.between))
-        return own * alone + common * mean
+        own = 1 - self.between
+        own_of_pairs = np.sqrt(np.outer(own, own))
+        return own_of_pairs * alone + self._between_of_pairs * mean
 
     @property
     def _across(self) -> NDArray[np.float64]:
@@ -257,8 +261,12 @@ class Joint:
 
         They are `(M, M)`, the same for each pair of benchmarks.
         """
-        common = np.sqrt(np.outer(self.between, self.between))
-        return common * self.correlations.mean(axis=0)
+        return self._between_of_pairs * self.correlations.mean(axis=0)
+
+    @property
+    def _between_of_pairs(self) -> NDArray[np.float64]:
+        """Geometric mean of `between` of each two models, `(M, M)`."""
+        return np.sqrt(np.outer(self.between, self.between))
 
     @property
     def _pairs(self) -> NDArray[np.float64]:
@@ -282,11 +290,9 @@ class Joint:
         `level` is the probability that the interval holds the sum.
         """
         value = float((weights * self.accuracies).sum())
-        half = self.halves(level)
+        down, up, noise_down, noise_up = self.halves(level)
         # The sum falls if accuracies with a positive weight fall, and if
         # accuracies with a negative weight rise.
-        down, noise_down = half.down, half.noise_down
-        up, noise_up = half.up, half.noise_up
         adds = weights > 0
         half_below = np.where(adds, down, up)
         noise_below = np.where(adds, noise_down, noise_up)
@@ -389,8 +395,7 @@ class Joint:
         rng = np.random.default_rng(SEED)
         n_models, n_benchmarks = self.mean.shape
         shape = n, n_models
-        deviation = np.sqrt(self.variance)
-        across = self._across
+        deviation, across = self.deviation, self._across
         common = rng.standard_normal(shape) @ _root(across)
         # A draw of Student's t is a normal draw divided by the square root of
         # (chi-square / degrees of freedom).
@@ -404,7 +409,8 @@ class Joint:
             exponents = self.mean[:, b] + deviation[:, b] * away
             accuracies = accuracy_of(exponents, model.floor[b])
             noise_variance = model.noise[b] * item_variance(accuracies)
-            noise = rng.standard_normal(shape) * np.sqrt(noise_variance)
+            noise = rng.standard_normal(shape)
+            noise *= np.sqrt(noise_variance)
             found[:, :, b] = accuracies + widen * noise
         return found
 
@@ -419,14 +425,15 @@ class Joint:
         variance of model m comes from one error that all models share;
         `common` is `(M,)`.
         """
-        deviation = np.sqrt(self.variance)
-        added = np.diagonal(covariance, axis1=1, axis2=2)
+        deviation = self.deviation
+        added = diagonals(covariance)
         variance = self.variance + added
         shared_variance = common[:, None] * added
         n_models, n_benchmarks = self.mean.shape
         # Covariances between models on each benchmark.
         within = self.correlations * _products(deviation.T)
-        within += _products(np.sqrt(shared_variance).T)
+        shared_deviation = np.sqrt(shared_variance)
+        within += _products(shared_deviation.T)
         rows = np.arange(n_models)
         within[:, rows, rows] = variance.T
         # Covariances between benchmarks of each model.
@@ -462,8 +469,7 @@ class Joint:
             return self
         mean, variance = self.mean.copy(), self.variance.copy()
         shared = self.between.copy()
-        deviation = np.sqrt(variance)
-        within = self.correlations * _products(deviation.T)
+        within = self.correlations * _products(self.deviation.T)
         pairs = self._pairs
         benchmarks = np.arange(mean.shape[1])
         families = self.model_rows[0].families
@@ -473,13 +479,14 @@ class Joint:
             of_family = self.take(rows)
             moments_after = of_family._conditioned(observed[rows], pairs)
             mean[rows], after, shared[rows] = moments_after
-            variance[rows] = np.diagonal(after, axis1=1, axis2=2).T
+            variance[rows] = diagonals(after).T
             block = np.ix_(benchmarks, rows, rows)
             before = within[block]
             inverse = np.linalg.pinv(before, SINGULAR, hermitian=True)
             factor = after @ inverse
-            within[:, rows] = factor @ within[:, rows]
-            within[:, :, rows] = within[:, rows].transpose(0, 2, 1)
+            with_others = factor @ within[:, rows]
+            within[:, rows] = with_others
+            within[:, :, rows] = with_others.transpose(0, 2, 1)
             within[block] = after
         return replace(
             self,
@@ -556,7 +563,7 @@ class Joint:
             block = slice(b * n_models, (b + 1) * n_models)
             correlations[block, block] = self.correlations[b]
         correlations = _possible(correlations)
-        deviation = np.sqrt(self.variance).T.ravel()
+        deviation = self.deviation.T.ravel()
         return correlations * np.outer(deviation, deviation)
 
 
@@ -587,14 +594,17 @@ class Known:
         dual = np.zeros(len(self.prior))
         for _ in range(GIVEN_STEPS):
             above = self._line(dual).targets - self.prior
-            step = np.linalg.solve(self.matrix(dual), above) - dual
-            before, length = self._cost(dual), 1.
-            while self._cost(dual + length * step) > before:
+            aim = np.linalg.solve(self.matrix(dual), above)
+            step = aim - dual
+            cost = self._cost(dual)
+            length = 1.
+            while self._cost(dual + length * step) > cost:
                 length /= 2
                 if length < LEAST_LENGTH:
                     return dual
             dual = dual + length * step
-            if np.abs(step).max() <= SAME * np.abs(dual).max():
+            largest_change = np.abs(step).max()
+            if largest_change <= SAME * np.abs(dual).max():
                 return dual
         return dual
 
@@ -604,7 +614,8 @@ class Known:
         The tangents touch the curve at the exponents of this dual. The target
         of a known accuracy is the exponent at which its tangent reaches it.
         """
-        noise_of_targets = self._variance / self._line(dual).slopes**2
+        slopes = self._line(dual).slopes
+        noise_of_targets = self._variance / slopes**2
         return self.covariance + np.diag(noise_of_targets)
 
     @property
@@ -638,7 +649,7 @@ def correlation_between(covariance: NDArray) -> NDArray[np.float64]:
     n_models, n_benchmarks, _ = covariance.shape
     if n_benchmarks == 1:
         return np.zeros(n_models)
-    variance = np.diagonal(covariance, axis1=1, axis2=2)
+    variance = diagonals(covariance)
     deviation = np.sqrt(variance)
     # The sum over pairs of different benchmarks is the sum over all pairs
     # minus the sum over pairs of a benchmark with itself.
@@ -671,8 +682,7 @@ def _products(values: NDArray) -> NDArray[np.float64]:
 
 def _correlations(covariance: NDArray) -> NDArray[np.float64]:
     """Return the correlations that belong to covariances, `(B, M, M)` both."""
-    variance = np.diagonal(covariance, axis1=1, axis2=2)
-    deviation = np.sqrt(variance)
+    deviation = np.sqrt(diagonals(covariance))
     correlations = covariance / _products(deviation)
     return np.clip(correlations, -1, 1)
 

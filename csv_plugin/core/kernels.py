@@ -486,6 +486,11 @@ def noise_of_units(values: NDArray, least: float) -> NDArray[np.float64]:
     return np.sqrt(noise_variance)
 
 
+def diagonals(matrices: NDArray) -> NDArray[np.float64]:
+    """Return the diagonals of N matrices `(N, K, K)`, `(N, K)`."""
+    return np.diagonal(matrices, axis1=1, axis2=2)
+
+
 def wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
     """Return covariances of a smooth random curve, `(M, N)`.
 

@@ -62,7 +62,7 @@ from csv_plugin.core.calibration import doubt_of, weights_of_models
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, item_variance,
                                    line_at, moments)
 from csv_plugin.core.kernels import (PARTS, Standardised, covariances,
-                                     shared_parts)
+                                     diagonals, shared_parts)
 from csv_plugin.core.observed import filled_items
 from csv_plugin.core.settings import Settings
 
@@ -456,8 +456,8 @@ class Posterior:
         # Variances of the noise of targets if noise_b were 1.
         unit_noise = self.item_variance / line.slopes**2
         unit_noise = np.where(self.seen, unit_noise, 0)
-        diagonal = np.diagonal(by_matrix, axis1=1, axis2=2)
-        by_noise_variance = (diagonal * unit_noise.T).sum(axis=1)
+        by_own_variance = diagonals(by_matrix)
+        by_noise_variance = (by_own_variance * unit_noise.T).sum(axis=1)
         by_noise = applied.noise * by_noise_variance
         return np.concatenate([by_amounts, by_typical, by_scales, by_noise])
 
@@ -510,7 +510,7 @@ class Posterior:
         by_dual = np.zeros_like(dual)
         for rows in self.families:
             errors, matrix = self._errors_without(rows, dual, inverses)
-            variance = np.diagonal(matrix, axis1=1, axis2=2)
+            variance = diagonals(matrix)
             weight = self.weight[rows].T * included[:, None]
             terms, by_error, by_variance = _student_cost(errors, variance)
             cost += (weight * terms).sum()
@@ -637,7 +637,8 @@ class Posterior:
         for rows in self.families:
             errors, matrix = self._errors_without(rows, self.dual, inverses)
             mean[rows] = self.line.targets[rows] - errors.T
-            of_targets = np.diagonal(matrix, axis1=1, axis2=2).T
+            # A target is an exponent with noise.
+            of_targets = diagonals(matrix).T
             of_exponents = of_targets - noise_of_targets[rows]
             variance[rows] = np.maximum(of_exponents, LEAST_VARIANCE)
         mean[~self.seen] = np.nan
@@ -682,8 +683,8 @@ def _student_cost(errors: NDArray,
     ratio = errors**2 / scaled
     cost = np.log(variance) / 2 + power * np.log1p(ratio)
     by_error = 2 * power / (1 + ratio) * errors / scaled
-    by_variance = (.5 - power * ratio / (1 + ratio)) / variance
-    return cost, by_error, by_variance
+    by_log_variance = .5 - power * ratio / (1 + ratio)
+    return cost, by_error, by_log_variance / variance
 
 
 def _symmetric(matrices: NDArray) -> NDArray:

@@ -487,8 +487,7 @@ class Predictor(PublicNames):
         # predicted from other families.
         far = 1.5
         low, high = joint.intervals(level)
-        deviations = np.sqrt(joint.variance)
-        is_far = deviations > far * self.model.usual_deviations
+        is_far = joint.deviation > far * self.model.usual_deviations
         in_sample, at_chance = np.zeros((2, *joint.mean.shape), bool)
         chance: dict[str, float] = {}
         outside_means = []
