@@ -44,7 +44,8 @@ class AccuracyTable(PublicNames):
             check_list(f'AccuracyTable.{field}', names)
             check_unique(f'AccuracyTable.{field}', names)
             object.__setattr__(self, field, tuple(names))
-        n_models, n_benchmarks = len(self.models), len(self.benchmarks)
+        n_models = len(self.models)
+        n_benchmarks = len(self.benchmarks)
         shapes = {
             'values': (n_models, n_benchmarks),
             'chance': (n_benchmarks, ),
@@ -145,7 +146,9 @@ class AccuracyTable(PublicNames):
                 f'{len(self.benchmarks)} benchmarks, {n_known} accuracies)')
 
     def _check_numbers(self) -> None:
-        values, chance, n_items = self.values, self.chance, self.n_items
+        values = self.values
+        chance = self.chance
+        n_items = self.n_items
         is_fraction = (0 <= values) & (values <= 1)
         is_accuracy = is_fraction | np.isnan(values)
         is_chance = (0 <= chance) & (chance < 1)

@@ -44,8 +44,10 @@ def fit_mean_loss(loss: NDArray, accuracy: NDArray, chance: float) -> Curve:
         chance. If all losses are equal, it is constant at the mean accuracy.
     """
     known = ~np.isnan(accuracy)
-    loss, accuracy = loss[known], accuracy[known]
-    typical, spread = float(np.median(loss)), _spread(loss)
+    loss = loss[known]
+    accuracy = accuracy[known]
+    typical = float(np.median(loss))
+    spread = _spread(loss)
     if not spread:
         return Curve.constant(accuracy.mean())
     position = (typical - loss) / spread

@@ -57,7 +57,8 @@ class ComparedLosses(NamedTuple):
     def recipes(self) -> list[slice]:
         """Return the rows of each recipe that has two or more runs."""
         n_a = self.n_runs[0]
-        n_compared, n_models = self.n_compared, len(self.losses)
+        n_compared = self.n_compared
+        n_models = len(self.losses)
         groups = (0, n_a), (n_a, n_compared), (n_compared, n_models)
         found = []
         for first, end in groups:
@@ -140,7 +141,8 @@ def _measure_dumps(dumps: Sequence[TokenLossDump], n_runs: tuple[int, int],
                                dumps[0].info.fingerprint)
         texts = {name: dump.texts for name, dump in by_name.items()}
         table = targets.table(texts)
-    text_of_token, n_texts = table.text_of_token(), len(table.text_ids)
+    text_of_token = table.text_of_token()
+    n_texts = len(table.text_ids)
     by_text = []
     for losses in counted_losses(table):
         by_text.append(np.bincount(text_of_token, losses, n_texts))

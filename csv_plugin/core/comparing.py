@@ -94,7 +94,8 @@ def compare(a: Optional[Runs] = None,
             or for the reasons of `Predictor.features`.
     """
     _check_fractions(level, margin)
-    runs_of_a, runs_of_b = _listed(a), _listed(b)
+    runs_of_a = _listed(a)
+    runs_of_b = _listed(b)
     n_runs = len(runs_of_a), len(runs_of_b)
     needs_losses = bool(predictor or same_recipe)
     _check_given(n_runs, answers, accuracies, needs_losses)

@@ -70,7 +70,9 @@ class CurveModel:
                  left_out_accuracies: NDArray,
                  observed: Observed,
                  settings: Settings = Settings()) -> None:
-        self.curves, self.observed, self.settings = curves, observed, settings
+        self.curves = curves
+        self.observed = observed
+        self.settings = settings
         self.left_out_accuracies = left_out_accuracies
         self.floor = curves.floor
         self.noise = 1 / filled_items(observed.n_items)
@@ -210,5 +212,7 @@ def _mean_loss_curves(loss: NDArray, accuracies: NDArray,
     for b, column in enumerate(accuracies.T):
         if not np.isnan(column).all():
             curve = fit_mean_loss(loss, column, float(chance[b]))
-            alpha[b], beta[b], floor[b] = curve.alpha, curve.beta, curve.floor
+            alpha[b] = curve.alpha
+            beta[b] = curve.beta
+            floor[b] = curve.floor
     return Curves(alpha, beta, floor)

@@ -248,7 +248,8 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
             'runs and, with one run each, a known number of items', 'none',
             'Run all of them on the same benchmark, and give its number of '
             'items or several runs of A or B.')
-    a, b = a.select(benchmarks=names), b.select(benchmarks=names)
+    a = a.select(benchmarks=names)
+    b = b.select(benchmarks=names)
     # For each difference, the weights of the benchmarks in it, `(B,)`.
     shares = dict(zip(names, np.eye(len(names))))
     is_main = np.isin(names, a.main).astype(float)
@@ -256,7 +257,8 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
         shares[MEAN] = is_main / is_main.sum()
     found = []
     for name, share in shares.items():
-        of_a, of_b = a.values @ share, b.values @ share
+        of_a = a.values @ share
+        of_b = b.values @ share
         if n_runs == (1, 1):
             noises = {ITEMS: _noise_of_items(a, b, share, items)}
         else:

@@ -49,7 +49,8 @@ def check_spread(where: str, models: Sequence[str], losses: NDArray,
                              'losses above 0 on most units',
                              f'0 on {n_zeros} of {n_units}', _REMEDY)
         n_at_end = int(ends * n_units)
-        low, high = ordered[n_at_end], ordered[-1 - n_at_end]
+        low = ordered[n_at_end]
+        high = ordered[-1 - n_at_end]
         if n_units >= few and high - low <= least_range * high:
             raise InputError(f'{where}, model {model!r}',
                              'losses that differ from unit to unit',

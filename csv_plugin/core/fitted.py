@@ -55,7 +55,9 @@ class Fitted:
                  tangent_dual: Optional[NDArray] = None,
                  doubt: Optional[NDArray] = None) -> None:
         self.standardised, self.observed = standardised, observed
-        self.floor, self.hyper, self.shares = floor, hyper, shares
+        self.floor = floor
+        self.hyper = hyper
+        self.shares = shares
         self.straight, self.settings = straight, settings
         self.means = standardised.followed(shares)
         sound = standardised.sound

@@ -138,7 +138,8 @@ def _in_order(losses: NDArray, accuracies: NDArray, known: NDArray,
     del cells  # They take as much memory as the losses.
     part = losses[np.ix_(single, columns)]
     part.sort(axis=1)
-    smallest, sums = part[:, :3], part.sum(axis=1)
+    smallest = part[:, :3]
+    sums = part.sum(axis=1)
     # `lexsort` sorts by its last key first.
     places = np.lexsort((*smallest.T, sums))
     return single[places]

@@ -203,7 +203,8 @@ class Joint:
 
         `level` is the probability that an interval holds the accuracy.
         """
-        floor, noise = self.model.floor, self.model.noise
+        floor = self.model.floor
+        noise = self.model.noise
         quantile = self.model.tails.quantile(level)
         away = quantile * self.deviation
         low = accuracy_of(self.mean - away, floor)
@@ -391,7 +392,8 @@ class Joint:
 
         They include the noise of items, and may lie outside of 0..1.
         """
-        model, tails = self.model, self.model.tails
+        model = self.model
+        tails = self.model.tails
         rng = np.random.default_rng(SEED)
         n_models, n_benchmarks = self.mean.shape
         shape = n, n_models
@@ -467,7 +469,8 @@ class Joint:
         seen = ~np.isnan(observed)
         if not seen.any():
             return self
-        mean, variance = self.mean.copy(), self.variance.copy()
+        mean = self.mean.copy()
+        variance = self.variance.copy()
         shared = self.between.copy()
         within = self.correlations * _products(self.deviation.T)
         pairs = self._pairs
@@ -508,7 +511,8 @@ class Joint:
         one model on one benchmark; the M B cells are ordered by benchmark,
         then by model.
         """
-        model, settings = self.model, self.model.settings
+        model = self.model
+        settings = self.model.settings
         n_models, n_benchmarks = self.mean.shape
         prior_mean = self.mean.T.ravel()
         prior = self._covariance_of_cells(observed, pairs)

@@ -535,7 +535,8 @@ def shared_parts(new: Standardised, old: Standardised, tilt: float,
     del units, old_units  # They may take more memory than all covariances.
     same_family = new.families[:, None] == old.families
     # Computed in place, as covariances of many models take much memory.
-    new_means, old_means = new.means[:, 0], old.means[:, 0]
+    new_means = new.means[:, 0]
+    old_means = old.means[:, 0]
     family = np.outer(new_means, old_means)
     family *= tilt
     family += 1
@@ -573,7 +574,8 @@ def covariances(models: Standardised, means: NDArray, worst: NDArray,
     the same on all benchmarks. `means` and `worst` are as in `variances`.
     `shared` has the parts that `shared_parts` yields, by name.
     """
-    n_models, n_benchmarks = len(models), len(worst)
+    n_models = len(models)
+    n_benchmarks = len(worst)
     found = {name: part[None] for name, part in shared.items()}
     found['answers'] = np.zeros((1, n_models, n_models))
     own_parts = ['spread', 'bend']

@@ -130,7 +130,10 @@ class TextLosses(Sequence[TokenLosses]):
         """Return the losses on all given texts, in their order."""
         if isinstance(texts, cls):
             return texts
-        ids, hashes, n_chars, spans = [], [], [], []
+        ids = []
+        hashes = []
+        n_chars = []
+        spans = []
         # The empty array makes `concatenate` work if there is no text.
         losses = [np.zeros(0)]
         for text in texts:
@@ -156,7 +159,9 @@ class TextLosses(Sequence[TokenLosses]):
             return with_texts[0]
         ids: list[str] = []
         hashes: list[str] = []
-        n_chars, spans, losses = [], [], []
+        n_chars = []
+        spans = []
+        losses = []
         for part in with_texts:
             ids += part.ids
             hashes += part.hashes

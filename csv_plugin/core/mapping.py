@@ -35,7 +35,8 @@ def map_losses(losses: NDArray[np.float64], sources: Sequence[TokenSpans],
     >>> map_losses(np.array([[1.0, 4.0, 0.5]]), [source], [target])
     array([[3. , 2.5]])
     """
-    source, target = TextSpans.of(sources), TextSpans.of(targets)
+    source = TextSpans.of(sources)
+    target = TextSpans.of(targets)
     source_widths = source.ends - source.starts
     target_widths = target.ends - target.starts
     operator = _operator(source, target)
@@ -91,11 +92,13 @@ def _overlaps(source: TextSpans, target: TextSpans) -> _Entries:
     bounds = np.unique(edges)
     # The bytes between two neighbouring bounds belong to at most one source
     # token and at most one target token.
-    firsts, lengths = bounds[:-1], np.diff(bounds)
+    firsts = bounds[:-1]
+    lengths = np.diff(bounds)
     rows = _holders(target, firsts)
     columns = _holders(source, firsts)
     is_shared = (rows >= 0) & (columns >= 0)
-    rows, columns = rows[is_shared], columns[is_shared]
+    rows = rows[is_shared]
+    columns = columns[is_shared]
     source_widths = source.ends - source.starts
     shares = lengths[is_shared] / source_widths[columns]
     return _Entries(shares, rows, columns)
@@ -119,7 +122,8 @@ def _entries_without_bytes(source: TextSpans, target: TextSpans) -> _Entries:
     next_byte = np.minimum(starts, last_byte)
     rows = _holders(target, next_byte[columns])
     is_held = rows >= 0
-    rows, columns = rows[is_held], columns[is_held]
+    rows = rows[is_held]
+    columns = columns[is_held]
     return _Entries(np.ones(len(rows)), rows, columns)
 
 

@@ -53,7 +53,9 @@ class Member:
     def __init__(self, scale: Scale, standardised: Standardised,
                  observed: Observed, floor: Optional[NDArray], form: Form,
                  settings: Settings) -> None:
-        self.scale, self.form, self.settings = scale, form, settings
+        self.scale = scale
+        self.form = form
+        self.settings = settings
         # 1. The models to learn from, and the mean loss that each benchmark
         # follows at first.
         rows = rows_to_learn_from(standardised.means[:, 0],
@@ -111,7 +113,8 @@ class Member:
             InputError: The numbers of mean losses or of benchmarks differ from
                 the numbers in the earlier fit.
         """
-        n_means, n_benchmarks = standardised.means.shape[1], len(floor)
+        n_means = standardised.means.shape[1]
+        n_benchmarks = len(floor)
         shapes = dict(
             hyper=(SCALES + 2 * n_benchmarks, ),
             shares=(n_means, n_benchmarks))
@@ -121,7 +124,9 @@ class Member:
                                  f'shape {state[name].shape}',
                                  'Fit the predictor to these losses again.')
         member = cls.__new__(cls)
-        member.scale, member.form, member.settings = scale, form, settings
+        member.scale = scale
+        member.form = form
+        member.settings = settings
         member.state = dict(state)
         member._fit_all(standardised, observed, floor)
         return member
@@ -255,7 +260,8 @@ class Member:
         in the values of losses (see `Scale`), except for the bend, which is a
         curve of the mean loss.
         """
-        scale, shares = self.scale, self.posterior.shares
+        scale = self.scale
+        shares = self.posterior.shares
         # The model is a family of its own, as families have no part in slopes.
         model = scale(losses, np.array([-1]))
         followed = model.followed(shares)[b]
@@ -290,9 +296,11 @@ class Member:
         prior mean, the spread, and the bend, which grows as the mean loss
         falls. `followed`, `(1,)`, is this mean loss of the model.
         """
-        fitted, dual = self.posterior, self._scaled_dual(b)
+        fitted = self.posterior
+        dual = self._scaled_dual(b)
         part_variances = fitted.part_variances
-        means, worst = fitted.means[b], fitted.worst[b]
+        means = fitted.means[b]
+        worst = fitted.worst[b]
         by_spread = means @ dual
         slopes_of_bend = slope_of_wiener(worst - followed, worst - means)
         by_bend = -(slopes_of_bend[0] @ dual)
@@ -329,7 +337,8 @@ class Member:
         values change the exponent through their mean and through their
         deviations. `by_means` is as in `_slopes_on_values`.
         """
-        fitted, scale = self.posterior, self.scale.answers[b]
+        fitted = self.posterior
+        scale = self.scale.answers[b]
         deviations = fitted.standardised.answers[b]
         n_tokens = deviations.shape[1]
         column = self.scale.columns_of_answers[b]

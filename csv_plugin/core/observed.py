@@ -34,7 +34,8 @@ class Observed:
         found = np.zeros(len(self.chance), bool)
         for b, column in enumerate(self.accuracies.T):
             known = column[~np.isnan(column)]
-            chance, n_items = float(self.chance[b]), int(self.n_items[b])
+            chance = float(self.chance[b])
+            n_items = int(self.n_items[b])
             found[b] = at_chance(known, chance, n_items)
         return found
 

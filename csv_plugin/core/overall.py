@@ -229,7 +229,8 @@ class Overall:
         `least`.
         """
         p = self.methods.index(method)
-        observed, predicted = self._held_out(p), self.values[:, p]
+        observed = self._held_out(p)
+        predicted = self.values[:, p]
         has_both = np.isfinite(observed + predicted)
         n_models = int(has_both.sum())
         if n_models < least:

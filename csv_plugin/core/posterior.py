@@ -166,7 +166,9 @@ class Posterior:
                  n_items: NDArray, floor: NDArray, teaching: NDArray,
                  straight: float, settings: Settings) -> None:
         self.settings, self.standardised = settings, standardised
-        self.floor, self.teaching, self.straight = floor, teaching, straight
+        self.floor = floor
+        self.teaching = teaching
+        self.straight = straight
         self.accuracies = accuracies
         self.seen = ~np.isnan(accuracies)
         self.filled = np.nan_to_num(accuracies)
@@ -297,7 +299,8 @@ class Posterior:
         0. For each benchmark, a step is halved until it reduces the cost of
         this benchmark.
         """
-        applied, dual = self._applied(self.hyper), self.dual
+        applied = self._applied(self.hyper)
+        dual = self.dual
         cost = self._cost(applied, dual)
         cost_of_zero = self._cost(applied, np.zeros_like(dual))
         zero_is_better = cost_of_zero < cost
@@ -336,7 +339,8 @@ class Posterior:
     def settle(self, dual: NDArray) -> None:
         """Take tangents at a dual `(B, M)`, and solve the model with them."""
         applied = self._applied(self.hyper)
-        self.scales, self.noise = applied.scales, applied.noise
+        self.scales = applied.scales
+        self.noise = applied.noise
         self.tangent_dual = dual
         self.line = self._line(applied, dual)
         self.solution = self._solve(applied, self.line)
@@ -403,7 +407,8 @@ class Posterior:
         `teaching` is True.
         """
         settings, teaching = self.settings, self.teaching
-        amounts, typical_scale = hyper[:N_PARTS], hyper[N_PARTS]
+        amounts = hyper[:N_PARTS]
+        typical_scale = hyper[N_PARTS]
         log_scales, log_noise = hyper[SCALES:].reshape(2, -1)
         # Each value below is a distance from a prior mean, divided by the
         # prior standard deviation.
@@ -595,7 +600,8 @@ class Posterior:
         """
         # scipy.optimize takes long to load, and only fits need it.
         from scipy.optimize import minimize
-        line, hyper = self.line, self.hyper.copy()
+        line = self.line
+        hyper = self.hyper.copy()
 
         def cost_of_free(values: NDArray) -> tuple[float, NDArray]:
             """Return the cost and its gradient at these free values."""

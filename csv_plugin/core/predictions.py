@@ -144,7 +144,8 @@ class Predictions(PublicNames):
         check_unique('models of predictions', self.models)
         check_unique('benchmarks of predictions', self.benchmarks)
         check_labels('predictors', self.methods)
-        n_models, n_benchmarks = len(self.models), len(self.benchmarks)
+        n_models = len(self.models)
+        n_benchmarks = len(self.benchmarks)
         cube = n_models, n_benchmarks, len(self.methods)
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_CUBES, cube)
         shapes[OBSERVED] = n_models, n_benchmarks
@@ -381,7 +382,8 @@ class Predictions(PublicNames):
         chances = [self.chance.get(name, 0.0) for name in self.benchmarks]
         found = np.zeros(self.observed.shape, bool)
         for m, b in np.ndindex(found.shape):
-            low, high = self.low[m, b, p], self.high[m, b, p]
+            low = self.low[m, b, p]
+            high = self.high[m, b, p]
             found[m, b] = interval(low, high, chances[b]) == ANY
         return found
 
@@ -447,7 +449,8 @@ class Predictions(PublicNames):
         """
         p = self._place('methods', method)
         values = self.values[:, :, p]
-        low, high = self.low[:, :, p], self.high[:, :, p]
+        low = self.low[:, :, p]
+        high = self.high[:, :, p]
         quantile = ndtri((1 + self.level) / 2)
         variance = self.more_noise[:, :, p] * item_variance(values)
         noise = quantile * np.sqrt(variance)

@@ -264,7 +264,8 @@ class Predictor(PublicNames):
         benchmark.
         """
         self.benchmark(benchmark)
-        b, model = self.names.index(benchmark), self.model
+        b = self.names.index(benchmark)
+        model = self.model
         if isinstance(model, CurveModel):
             alpha = float(model.curves.alpha[b])
             return alpha * self._score_weights(benchmark)
@@ -542,7 +543,8 @@ def _weights(slopes: NDArray, uniform: NDArray) -> NDArray[np.float64]:
     the loss rises.
     """
     counted = uniform != 0
-    slopes, shares = slopes[counted], uniform[counted]
+    slopes = slopes[counted]
+    shares = uniform[counted]
     total = abs(slopes.sum()) / uniform.sum()
     weights = np.full(len(uniform), np.nan)
     weights[counted] = -slopes / (total or 1) / shares

@@ -86,7 +86,8 @@ class Curve:
 
     def exponents(self, scores: NDArray) -> NDArray:
         """Return `alpha (score - beta)`, `(..., M)`; scores may be `(M,)`."""
-        alpha, beta = self.alpha[..., None], self.beta[..., None]
+        alpha = self.alpha[..., None]
+        beta = self.beta[..., None]
         return alpha * (scores - beta)
 
     def accuracies(self, scores: NDArray) -> NDArray:

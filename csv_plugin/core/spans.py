@@ -114,7 +114,8 @@ class TextSpans(Sequence[TokenSpans]):
         if isinstance(texts, cls):
             return texts
         # `np.concatenate` needs the empty arrays if there is no text.
-        starts, ends = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        starts = [np.zeros(0, np.int64)]
+        ends = [np.zeros(0, np.int64)]
         n_tokens, n_bytes = [], []
         for text in texts:
             starts.append(text.starts)

@@ -175,7 +175,8 @@ def _errors(table: Predictions, b: int,
     rows = was_run & ~table.in_sample[:, b, 0]
     observed = table.observed[rows, b]
     predicted = table.values[rows, b, 0]
-    low, high = table.low[rows, b, 0], table.high[rows, b, 0]
+    low = table.low[rows, b, 0]
+    high = table.high[rows, b, 0]
     coverage = metrics.coverage(observed, low, high)
     is_informative = ~np.isnan(low) & ~says_nothing[rows]
     if not is_informative.any():
