@@ -54,11 +54,13 @@ class Fitted:
                  settings: Settings,
                  tangent_dual: Optional[NDArray] = None,
                  doubt: Optional[NDArray] = None) -> None:
-        self.standardised, self.observed = standardised, observed
+        self.standardised = standardised
+        self.observed = observed
         self.floor = floor
         self.hyper = hyper
         self.shares = shares
-        self.straight, self.settings = straight, settings
+        self.straight = straight
+        self.settings = settings
         self.means = standardised.followed(shares)
         sound = standardised.sound
         self.worst = self.means[:, sound].max(axis=1)
@@ -70,12 +72,16 @@ class Fitted:
             self.doubt = np.zeros_like(observed.accuracies)
             self._find_modes(shared)
         else:
-            self.tangent_dual, self.doubt = tangent_dual, doubt
+            self.tangent_dual = tangent_dual
+            self.doubt = doubt
         self.dual = np.empty_like(self.means)
-        mean, variance = np.empty((2, *observed.accuracies.shape))
+        means = []
+        variances = []
         for b in range(len(self.dual)):
-            mean[:, b], variance[:, b] = self._leave_out(b, shared)
-        self.left_out = mean, variance
+            mean, variance = self._leave_out(b, shared)
+            means.append(mean)
+            variances.append(variance)
+        self.left_out = np.column_stack(means), np.column_stack(variances)
 
     # Each of the following methods for one benchmark b makes a posterior of
     # this benchmark, and its memory is free again when the method returns.
@@ -86,11 +92,15 @@ class Fitted:
         Models that lie far off get additional noise (`doubt`), and the modes
         are then found again.
         """
-        errors, deviations = np.zeros((2, *self.doubt.shape))
+        errors = []
+        deviations = []
         for b in range(len(self.means)):
-            errors[:, b], deviations[:, b] = self._find_mode(b, shared)
-        self.doubt = doubt_of(errors, deviations, self.observed.teaching,
-                              self.settings.outlier)
+            error, deviation = self._find_mode(b, shared)
+            errors.append(error)
+            deviations.append(deviation)
+        self.doubt = doubt_of(
+            np.column_stack(errors), np.column_stack(deviations),
+            self.observed.teaching, self.settings.outlier)
         # The second search starts from the modes of the first one.
         for b in range(len(self.means)):
             self._find_mode(b, shared)
@@ -130,7 +140,7 @@ class Fitted:
 
     def _unsolved(self, b: int, shared: NDArray) -> Posterior:
         """Return a posterior of benchmark b alone, before a mode is found."""
-        models, observed = self.standardised, self.observed
+        models = self.standardised
         mean = self.means[b]
         own_parts = parts_of_benchmark(models, models, mean, mean,
                                        self.worst[b], b)
@@ -138,12 +148,16 @@ class Fitted:
         kernel += shared
         # Unknown numbers of items are replaced by the median over benchmarks
         # here, as the posterior of a single benchmark cannot compute it.
-        items = filled_items(observed.n_items)
-        # It has no effect, as no hyper-parameters are learned here.
-        teaching = np.array([True])
-        part = Posterior(models, observed.accuracies[:, [b]], items[[b]],
-                         self.floor[[b]], teaching, self.straight,
-                         self.settings)
+        items = filled_items(self.observed.n_items)
+        part = Posterior(
+            models,
+            self.observed.accuracies[:, [b]],
+            items[[b]],
+            self.floor[[b]],
+            # It has no effect, as no hyper-parameters are learned here.
+            teaching=np.array([True]),
+            straight=self.straight,
+            settings=self.settings)
         scale = SCALES + b
         noise = scale + len(self.noise)
         own = self.hyper[[scale, noise]]

@@ -175,7 +175,8 @@ class Scale:
 
     def __init__(self, losses: UnitLosses, logarithms: bool,
                  settings: Settings) -> None:
-        self.logarithms, self.settings = logarithms, settings
+        self.logarithms = logarithms
+        self.settings = settings
         n_units = len(losses.columns)
         self.typical = typical_losses(losses.units)
         self.reliability = np.ones(n_units)
@@ -207,9 +208,12 @@ class Scale:
 
         Keys are the indices of the benchmarks that have own answers.
         """
-        first = 1 + self.groups.shape[1]
-        columns = range(first, first + len(self.answers))
-        return dict(zip(self.answers, columns))
+        # Column 0 is the mean over all units, and the groups come next.
+        n_groups = self.groups.shape[1]
+        found: dict[int, int] = {}
+        for b in self.answers:
+            found[b] = 1 + n_groups + len(found)
+        return found
 
     def __call__(self, losses: UnitLosses, families: NDArray) -> Standardised:
         """Return the standardised losses of M models.
@@ -238,8 +242,9 @@ class Scale:
         They are computed for a few models at a time, as a table may take much
         memory.
         """
-        found = np.empty((len(losses), len(losses.columns)))
-        for first in range(0, len(losses), MODELS_AT_ONCE):
+        n_models = len(losses)
+        found = np.empty((n_models, len(losses.columns)))
+        for first in range(0, n_models, MODELS_AT_ONCE):
             rows = slice(first, first + MODELS_AT_ONCE)
             values = self._values(losses.take(rows))
             deviations = self._deviations(values)
@@ -376,7 +381,8 @@ class AnswerScale:
 
     def _deviations(self, values: NDArray) -> NDArray:
         centred = values - self.centre
-        return centred - centred.mean(axis=1, keepdims=True)
+        of_models = centred.mean(axis=1, keepdims=True)
+        return centred - of_models
 
 
 def clusters(rows: NDArray) -> list[list[int]]:
@@ -392,7 +398,8 @@ def clusters(rows: NDArray) -> list[list[int]]:
     # `linkage` numbers the single rows first, then the clusters that it forms,
     # in the order in which it forms them.
     members = [[row] for row in range(len(rows))]
-    for first, second, *_ in linkage(rows, 'ward').astype(int):
+    joins = linkage(rows, 'ward').astype(int)
+    for first, second, *_ in joins:
         members.append(members[first] + members[second])
     joined = members[len(rows):]
     return joined[::-1]
@@ -577,15 +584,16 @@ def covariances(models: Standardised, means: NDArray, worst: NDArray,
     n_models = len(models)
     n_benchmarks = len(worst)
     found = {name: part[None] for name, part in shared.items()}
-    found['answers'] = np.zeros((1, n_models, n_models))
+    shape = n_models, n_models
+    found['answers'] = np.zeros((1, *shape))
     own_parts = ['spread', 'bend']
     if models.answers:
         own_parts.append('answers')
     for name in own_parts:
-        found[name] = np.zeros((n_benchmarks, n_models, n_models))
+        found[name] = np.zeros((n_benchmarks, *shape))
     for b in range(n_benchmarks):
-        parts = parts_of_benchmark(models, models, means[b], means[b],
-                                   worst[b], b)
+        mean = means[b]
+        parts = parts_of_benchmark(models, models, mean, mean, worst[b], b)
         for name, part in parts:
             found[name][b] = part
     return [found[name] for name in PARTS]
@@ -608,7 +616,8 @@ def variances(models: Standardised, means: NDArray, worst: NDArray,
     better = np.maximum(worst[:, None] - means, 0)
     units = models.units
     square_lengths = np.einsum('mk,mk->m', units, units)
-    family = 1 + tilt * models.means[:, 0]**2
+    mean_loss = models.means[:, 0]
+    family = 1 + tilt * mean_loss**2
     return dict(
         spread=means**2,
         units=square_lengths[None],
@@ -626,7 +635,8 @@ def families_by_number(families: Sequence[str]) -> NDArray[np.int64]:
     numbers: dict[str, int] = {}
     found = []
     for family in families:
-        found.append(numbers.setdefault(family, len(numbers)))
+        number = numbers.setdefault(family, len(numbers))
+        found.append(number)
     return np.array(found, int)
 
 

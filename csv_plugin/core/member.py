@@ -196,7 +196,8 @@ class Member:
         fitted = self.posterior
         followed = standardised.followed(fitted.shares)
         means = np.empty(followed.shape)
-        for b, cross in enumerate(fitted.cross_covariances(standardised)):
+        crosses = fitted.cross_covariances(standardised)
+        for b, cross in enumerate(crosses):
             means[b] = self._mean(b, followed[b], cross)
         return means.T
 
@@ -225,15 +226,17 @@ class Member:
             total += fitted.part_variances[name] * parts[name]
         of_kernel = fitted.scales[:, None]**2 * total
         prior = settings.level_width**2 + of_kernel
-        mean, variance = np.empty((2, *followed.T.shape))
+        means = np.empty(followed.shape)
+        explained = np.empty(followed.shape)
         shared = fitted.shared_kernel()
-        for b, cross in enumerate(fitted.cross_covariances(standardised)):
-            mean[:, b] = self._mean(b, followed[b], cross)
+        crosses = fitted.cross_covariances(standardised)
+        for b, cross in enumerate(crosses):
+            means[b] = self._mean(b, followed[b], cross)
             (inverse, ) = fitted.solved(b, shared).solution.inverse
             # The part of the prior variance that the fitted models explain.
-            explained = (cross @ inverse * cross).sum(axis=1)
-            variance[:, b] = prior[b] - explained
-        return mean, np.maximum(variance, LEAST_VARIANCE)
+            explained[b] = (cross @ inverse * cross).sum(axis=1)
+        posterior = np.maximum(prior - explained, LEAST_VARIANCE)
+        return means.T, posterior.T
 
     def covariance(self, standardised: Standardised) -> NDArray[np.float64]:
         """Return the covariances of exponents between models, `(B, M, M)`."""
@@ -266,7 +269,8 @@ class Member:
         model = scale(losses, np.array([-1]))
         followed = model.followed(shares)[b]
         # With respect to each standardised mean loss.
-        by_means = self._slope_on_followed(b, followed) * shares[:, b]
+        by_followed = self._slope_on_followed(b, followed)
+        by_means = by_followed * shares[:, b]
         # With respect to the values of units, then to their losses.
         by_value = self._slopes_on_values(b, by_means)
         by_loss = by_value * scale.slope(losses.units[0])
@@ -355,7 +359,8 @@ def spread_out(values: NDArray, most: int) -> NDArray[np.int64]:
     """
     rows = np.argsort(values, kind='stable')
     if len(rows) > most:
-        ranks = np.linspace(0, len(rows) - 1, most).round()
+        last = len(rows) - 1
+        ranks = np.linspace(0, last, most).round()
         rows = rows[ranks.astype(int)]
     return np.sort(rows)
 

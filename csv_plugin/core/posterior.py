@@ -165,7 +165,8 @@ class Posterior:
     def __init__(self, standardised: Standardised, accuracies: NDArray,
                  n_items: NDArray, floor: NDArray, teaching: NDArray,
                  straight: float, settings: Settings) -> None:
-        self.settings, self.standardised = settings, standardised
+        self.settings = settings
+        self.standardised = standardised
         self.floor = floor
         self.teaching = teaching
         self.straight = straight
@@ -213,10 +214,12 @@ class Posterior:
         given, amounts cannot be learned, and the parts of the kernel take no
         memory.
         """
-        self.shares, self.kernel = shares, kernel
+        self.shares = shares
+        self.kernel = kernel
         models = self.standardised
         self.means = models.followed(shares)
-        self.worst = self.means[:, models.sound].max(axis=1)
+        of_sound = self.means[:, models.sound]
+        self.worst = of_sound.max(axis=1)
         self.parts: list[NDArray] = []
         if kernel is None:
             self.parts = covariances(models, self.means, self.worst,
@@ -253,7 +256,8 @@ class Posterior:
 
         The exponents are the posterior means that belong to a dual `(B, M)`.
         """
-        by_level = self.settings.level_width**2 * dual.sum(axis=1)
+        level_variance = self.settings.level_width**2
+        by_level = level_variance * dual.sum(axis=1)
         by_kernel = np.einsum('bij,bj->ib', applied.kernel, dual)
         return by_level + applied.scales**2 * by_kernel
 
@@ -363,7 +367,8 @@ class Posterior:
         noise_of_targets = self._noise_variance(applied.noise)
         noise_of_targets /= line.slopes**2
         for b, rows in enumerate(self.rows):
-            factor = self._factor(applied, noise_of_targets[rows, b], b)
+            noise = noise_of_targets[rows, b]
+            factor = self._factor(applied, noise, b)
             above_seen = above[rows, b]
             dual = cho_solve((factor, True), above_seen)
             half_log_determinant = np.log(np.diag(factor)).sum()
@@ -372,7 +377,8 @@ class Posterior:
             duals[b, rows] = dual
             if with_inverse:
                 inverse = _inverse_in_place(factor)
-                inverses.append(_among_all(inverse, rows, duals.shape[1]))
+                inverse = _among_all(inverse, rows, duals.shape[1])
+                inverses.append(inverse)
         return Solution(duals, inverses, evidence)
 
     def _factor(self, applied: Applied, noise: NDArray, b: int) -> NDArray:
@@ -509,6 +515,7 @@ class Posterior:
         applied = self._applied(hyper)
         dual, inverses, _ = self._solve(applied, line)
         inverse = np.stack(inverses)
+        benchmarks = np.arange(len(dual))
         # Derivatives of the cost with respect to P and to d; sums over
         # families.
         by_inverse = np.zeros_like(inverse)
@@ -523,10 +530,11 @@ class Posterior:
             by_dual[:, rows] += np.einsum('bij,bj->bi', matrix, by_error)
             # The derivatives with respect to E: the cost depends on E through
             # e, and through the diagonal of E, the variances.
-            by_block = by_error[:, :, None] * dual[:, None, rows]
+            of_family = dual[:, rows]
+            by_block = by_error[:, :, None] * of_family[:, None]
             diagonal = np.arange(len(rows))
             by_block[:, diagonal, diagonal] += weight * by_variance
-            block = np.ix_(np.arange(len(dual)), rows, rows)
+            block = np.ix_(benchmarks, rows, rows)
             by_inverse[block] -= matrix @ by_block @ matrix
         by_inverse = _symmetric(by_inverse)
         # Derivatives with respect to a and C follow from those for P and d.
@@ -636,7 +644,8 @@ class Posterior:
         that of a fit to all other families with the same hyper-parameters and
         tangents.
         """
-        mean, variance = np.full((2, *self.seen.shape), np.nan)
+        mean = np.full(self.seen.shape, np.nan)
+        variance = np.full(self.seen.shape, np.nan)
         inverses = self.solution.inverse
         noise_of_accuracies = self._noise_variance(self.noise)
         noise_of_targets = noise_of_accuracies / self.line.slopes**2
@@ -672,7 +681,8 @@ class Posterior:
         include `doubt`, so a candidate with more `doubt` gains nothing by it.
         """
         errors, deviation = self.left_out_errors()
-        cost, _, _ = _student_cost(errors * deviation, deviation**2)
+        unscaled = errors * deviation
+        cost, _, _ = _student_cost(unscaled, deviation**2)
         return np.nansum(self.weight * cost, axis=0)
 
 
@@ -695,7 +705,8 @@ def _student_cost(errors: NDArray,
 
 def _symmetric(matrices: NDArray) -> NDArray:
     """Return the symmetric parts of matrices `(B, M, M)`."""
-    return (matrices + matrices.transpose(0, 2, 1)) / 2
+    transposed = matrices.transpose(0, 2, 1)
+    return (matrices + transposed) / 2
 
 
 def _inverse_in_place(factor: NDArray) -> NDArray:
@@ -705,7 +716,8 @@ def _inverse_in_place(factor: NDArray) -> NDArray:
     """
     # LAPACK fills only the lower half of the inverse.
     inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-    upper_half = np.triu(np.ones(inverse.shape, bool), 1)
+    everywhere = np.ones(inverse.shape, bool)
+    upper_half = np.triu(everywhere, 1)
     np.copyto(inverse, inverse.T, where=upper_half)
     return inverse
 
