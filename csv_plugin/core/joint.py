@@ -184,7 +184,8 @@ class Joint:
     @property
     def accuracies(self) -> NDArray[np.float64]:
         """Expected accuracies in 0..1, `(M, B)`."""
-        return self._moments[0]
+        means, _ = self._moments
+        return means
 
     @property
     def expected_errors(self) -> NDArray[np.float64]:
@@ -196,7 +197,8 @@ class Joint:
         of freedom are as low as 2.5, and then these root mean squares are more
         than twice the observed errors.
         """
-        return self.model.tails.stretch * self._moments[1]
+        _, deviations = self._moments
+        return self.model.tails.stretch * deviations
 
     def halves(self, level: float) -> Halves:
         """Return the half widths of the intervals about `accuracies`.
@@ -225,7 +227,9 @@ class Joint:
         above = np.hypot(half.up, half.noise_up)
         low = self.accuracies - below
         high = self.accuracies + above
-        return np.clip(low, 0, 1), np.clip(high, 0, 1)
+        low = np.clip(low, 0, 1)
+        high = np.clip(high, 0, 1)
+        return low, high
 
     # ---- several accuracies at once
 
@@ -262,7 +266,8 @@ class Joint:
 
         They are `(M, M)`, the same for each pair of benchmarks.
         """
-        return self._between_of_pairs * self.correlations.mean(axis=0)
+        mean = self.correlations.mean(axis=0)
+        return self._between_of_pairs * mean
 
     @property
     def _between_of_pairs(self) -> NDArray[np.float64]:
@@ -319,7 +324,8 @@ class Joint:
         on this side, from exponents and from the noise of items.
         """
         square = self._square(weights * half)
-        noise_square = ((weights * noise)**2).sum()
+        weighted_noise = weights * noise
+        noise_square = (weighted_noise**2).sum()
         return float(np.sqrt(square + noise_square))
 
     def _probability(self, value: float, low: float, high: float,
@@ -341,11 +347,12 @@ class Joint:
         `halves`, `(M, B)`, are the half widths of the weighted summands. Each
         has the sign of the weight of its summand.
         """
-        moved = np.flatnonzero(halves.any(axis=1))
-        if len(moved) == 1:
+        has_weight = halves.any(axis=1)
+        if has_weight.sum() == 1:
             # Correlations between models, which take long, are not needed.
-            square = _square_of_sum(halves[moved], self.between[moved])
-            return float(square[0])
+            (square, ) = _square_of_sum(halves[has_weight],
+                                        self.between[has_weight])
+            return float(square)
         across = self._across
         own = self.correlations - across
         of_own = np.einsum('ib,bij,jb->', halves, own, halves)
@@ -361,16 +368,19 @@ class Joint:
         limits of their intervals. `benchmarks` are indices, and `level` is the
         probability that an interval holds the mean.
         """
+        # All arrays below have the chosen benchmarks only.
         halves = [part[:, benchmarks] for part in self.halves(level)]
+        limits = [part[:, benchmarks] for part in self.intervals(level)]
+        accuracies = self.accuracies[:, benchmarks]
         down, up, noise_down, noise_up = halves
         below = self._halves_of_means(down, noise_down)
         above = self._halves_of_means(up, noise_up)
-        middle = self.accuracies[:, benchmarks].mean(axis=1)
+        middle = accuracies.mean(axis=1)
         # Intervals of single accuracies are cut at 0 and 1, so the mean of
         # their limits may lie closer to the middle. Then it is the limit.
-        lows, highs = self.intervals(level)
-        least = lows[:, benchmarks].mean(axis=1)
-        most = highs[:, benchmarks].mean(axis=1)
+        lows, highs = limits
+        least = lows.mean(axis=1)
+        most = highs.mean(axis=1)
         low = np.maximum(middle - below, least)
         high = np.minimum(middle + above, most)
         return middle, low, high
@@ -384,7 +394,8 @@ class Joint:
         """
         n_benchmarks = half.shape[1]
         square = _square_of_sum(half / n_benchmarks, self.between)
-        noise_square = ((noise / n_benchmarks)**2).sum(axis=1)
+        weighted_noise = noise / n_benchmarks
+        noise_square = (weighted_noise**2).sum(axis=1)
         return np.sqrt(square + noise_square)
 
     def draws(self, n: int = DRAWS) -> NDArray[np.float64]:
@@ -401,8 +412,8 @@ class Joint:
         common = rng.standard_normal(shape) @ _root(across)
         # A draw of Student's t is a normal draw divided by the square root of
         # (chi-square / degrees of freedom).
-        chi = rng.chisquare(tails.degrees, (n, 1)) / tails.degrees
-        widen = tails.stretch / np.sqrt(chi)
+        chi_square = rng.chisquare(tails.degrees, (n, 1))
+        widen = tails.stretch / np.sqrt(chi_square / tails.degrees)
         found = np.empty((n, n_models, n_benchmarks))
         for b in range(n_benchmarks):
             root = _root(self.correlations[b] - across)
@@ -439,7 +450,8 @@ class Joint:
         rows = np.arange(n_models)
         within[:, rows, rows] = variance.T
         # Covariances between benchmarks of each model.
-        of_models = self.between[:, None, None] * _products(deviation)
+        of_models = _products(deviation)
+        of_models *= self.between[:, None, None]
         of_models += covariance
         columns = np.arange(n_benchmarks)
         of_models[:, columns, columns] = variance
@@ -531,7 +543,8 @@ class Joint:
         dual = known.mode()
         with_known = prior[:, cells]
         mean = prior_mean + with_known @ dual
-        gain = np.linalg.solve(known.matrix(dual), with_known.T)
+        matrix = known.matrix(dual)
+        gain = np.linalg.solve(matrix, with_known.T)
         after = prior - with_known @ gain
         # Rounding may leave a variance that is too small.
         lacking = np.maximum(LEAST_VARIANCE - np.diag(after), 0)
@@ -552,7 +565,8 @@ class Joint:
         prediction, its correlations with other benchmarks are reduced.
         """
         n_models, n_benchmarks = self.mean.shape
-        errors = np.abs(observed - self.accuracies) / self.expected_errors
+        distances = np.abs(observed - self.accuracies)
+        errors = distances / self.expected_errors
         # The fraction of an error that counts for other benchmarks. It is 1
         # for cells without an accuracy, as fmax ignores NaN.
         reduction = np.fmax(errors / LARGEST_ERROR, 1)
@@ -564,7 +578,8 @@ class Joint:
         correlations += np.kron(pairs, between_models)
         correlations *= np.outer(kept, kept)
         for b in range(n_benchmarks):
-            block = slice(b * n_models, (b + 1) * n_models)
+            first = b * n_models
+            block = slice(first, first + n_models)
             correlations[block, block] = self.correlations[b]
         correlations = _possible(correlations)
         deviation = self.deviation.T.ravel()
@@ -598,7 +613,8 @@ class Known:
         dual = np.zeros(len(self.prior))
         for _ in range(GIVEN_STEPS):
             above = self._line(dual).targets - self.prior
-            aim = np.linalg.solve(self.matrix(dual), above)
+            matrix = self.matrix(dual)
+            aim = np.linalg.solve(matrix, above)
             step = aim - dual
             cost = self._cost(dual)
             length = 1.
@@ -637,7 +653,8 @@ class Known:
     def _cost(self, dual: NDArray) -> float:
         """Return the negative log posterior density, up to a constant."""
         errors = self.accuracies - self._line(dual).heights
-        of_accuracies = (errors**2 / self._variance).sum()
+        squares = errors**2 / self._variance
+        of_accuracies = squares.sum()
         of_exponents = dual @ self.covariance @ dual
         return float(of_accuracies + of_exponents) / 2
 
@@ -658,7 +675,8 @@ def correlation_between(covariance: NDArray) -> NDArray[np.float64]:
     # The sum over pairs of different benchmarks is the sum over all pairs
     # minus the sum over pairs of a benchmark with itself.
     of_same = variance.sum(axis=1)
-    covariances = covariance.sum(axis=(1, 2)) - of_same
+    of_all = covariance.sum(axis=(1, 2))
+    covariances = of_all - of_same
     products = deviation.sum(axis=1)**2 - of_same
     return np.clip(covariances / products, 0, 1)
 

@@ -104,8 +104,8 @@ class Overall:
         chosen = _chosen(predictions)
         values = _means(predictions.values[:, chosen])
         has_mean = ~np.isnan(values)
-        is_fitted = predictions.in_sample[:, chosen].any(axis=1)
-        in_sample = is_fitted & has_mean
+        cells_fitted = predictions.in_sample[:, chosen]
+        in_sample = cells_fitted.any(axis=1) & has_mean
         # Methods with a mean.
         kept = has_mean.any(axis=0)
         overall = cls(
@@ -134,10 +134,12 @@ class Overall:
         # Places of the benchmarks and of the models in the joint distribution.
         columns = np.array(places(self.benchmarks, named.benchmarks))
         rows = np.array(places(self.models, named.models))
-        view = MeanView(*np.full((5, len(rows)), np.nan))
+        unknown = np.full((5, len(rows)), np.nan)
+        view = MeanView(*unknown)
         _, low, high = named.joint.means(columns, level)
-        view.low[has_mean] = low[rows[has_mean]]
-        view.high[has_mean] = high[rows[has_mean]]
+        known_rows = rows[has_mean]
+        view.low[has_mean] = low[known_rows]
+        view.high[has_mean] = high[known_rows]
         ranked = has_mean & self.ranked
         if ranked.any():
             # The largest number of ranks to draw, for all models together, and
@@ -147,8 +149,8 @@ class Overall:
             n_draws = min(DRAWS, most_ranks // ranked.sum())
             n_draws = max(n_draws, least_draws)
             joint = named.joint.take(rows[ranked])
-            draws = joint.draws(n_draws)
-            means = draws[:, :, columns].mean(axis=2)
+            accuracies = joint.draws(n_draws)[:, :, columns]
+            means = accuracies.mean(axis=2)
             order = order_of(means, level)
             view.first[ranked] = order.first
             view.last[ranked] = order.last
@@ -265,14 +267,16 @@ def order_of(draws: NDArray, level: float) -> Order:
     """
     n_models = draws.shape[1]
     if n_models < 2:
-        return Order(*np.full((3, n_models), np.nan))
+        unknown = np.full((3, n_models), np.nan)
+        return Order(*unknown)
     best_first = np.argsort(-draws, axis=1)
     # Sorting the indices in this order gives the position of each model.
     drawn_ranks = 1 + np.argsort(best_first, axis=1)
     tail = (1 - level) / 2
     first, last = np.quantile(
         drawn_ranks, [tail, 1 - tail], axis=0, method='inverted_cdf')
-    best = (drawn_ranks == 1).mean(axis=0)
+    is_best = drawn_ranks == 1
+    best = is_best.mean(axis=0)
     return Order(first, last, best)
 
 
@@ -286,9 +290,10 @@ def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
     benchmarks) x (number of its benchmarks) is chosen. If several have the
     same product, the candidate with most benchmarks is chosen.
     """
-    is_predicted = ~np.isnan(predictions.values[:, :, 0]).all(axis=0)
+    by_first_method = predictions.values[:, :, 0]
+    is_predicted = ~np.isnan(by_first_method).all(axis=0)
     if not is_predicted.any():
-        is_predicted = ~is_predicted
+        is_predicted[:] = True
     was_run = ~np.isnan(predictions.observed)
     if not was_run.any():
         return is_predicted
@@ -298,7 +303,8 @@ def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
         was_run &= is_predicted
     n_models = was_run.sum(axis=0)
     chosen, most = is_predicted, -1
-    for least in np.unique(n_models[n_models > 0]):
+    numbers = np.unique(n_models[n_models > 0])
+    for least in numbers:
         candidate = n_models >= least
         is_complete = was_run[:, candidate].all(axis=1)
         n_complete = is_complete.sum()

@@ -1,7 +1,7 @@
 """Predicted accuracies beside observed ones, and reasons for gaps."""
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice, product
+from itertools import compress, islice, product
 from types import MappingProxyType
 from typing import Any, Optional, Union
 
@@ -29,13 +29,23 @@ Names = Union[Sequence[str], Mapping[str, str]]
 #: Fields of `Predictions` of shape `(M, B, P)`, and the value that each has in
 #: a cell without a prediction.
 _CUBES: dict[str, Any] = {
-    'values': np.nan, 'low': np.nan, 'high': np.nan, 'extrapolated': False,
-    'in_sample': False, 'with_scores': False,
-    'at_chance': False, 'expected_error': np.nan, 'more_noise': 0.0
-}  # yapf: disable
+    'values': np.nan,
+    'low': np.nan,
+    'high': np.nan,
+    'extrapolated': False,
+    'in_sample': False,
+    'with_scores': False,
+    'at_chance': False,
+    'expected_error': np.nan,
+    'more_noise': 0.0,
+}
 #: The mark that is shown behind a prediction for each flag, in this order.
-MARKS = {'in_sample': '*', 'extrapolated': '>',
-         'with_scores': '+', 'at_chance': '?'}  # yapf: disable
+MARKS = {
+    'in_sample': '*',
+    'extrapolated': '>',
+    'with_scores': '+',
+    'at_chance': '?',
+}
 
 #: Note for users on benchmarks where all training models are at chance.
 NOT_YET = ('not predictable yet, because all training models are at chance. '
@@ -173,7 +183,8 @@ class Predictions(PublicNames):
             benchmark = self.benchmarks[b]
             row = [self.models[m], benchmark]
             if with_observed:
-                row.append(number(percent(self.observed[m, b])))
+                observed = percent(self.observed[m, b])
+                row.append(number(observed))
             for method in self.methods:
                 row.append(self.cells(benchmark, method)[m])
             rows.append(row)
@@ -214,7 +225,8 @@ class Predictions(PublicNames):
                 reasons |= dict.fromkeys(cells, UNKNOWN_BENCHMARK)
             renamed = {method: table.methods[0]}
             placed.append(table._arranged(models, benchmarks, renamed))
-        found = _joined(placed, 2, methods=tuple(by_method), observed=_NAN)
+        found = _joined(
+            placed, axis=2, methods=tuple(by_method), observed=_NAN)
         all_missing = {**found.missing, **reasons, **missing}
         return replace(found, level=level, missing=all_missing)
 
@@ -230,7 +242,10 @@ class Predictions(PublicNames):
             models += table.models
             observed.append(table.observed)
         return _joined(
-            tables, 0, models=tuple(models), observed=np.concatenate(observed))
+            tables,
+            axis=0,
+            models=tuple(models),
+            observed=np.concatenate(observed))
 
     def _arranged(self, *axes: Names) -> 'Predictions':
         """Reorder or rename models, benchmarks and methods.
@@ -335,12 +350,13 @@ class Predictions(PublicNames):
         """
         b, p = self._column(benchmark, method)
         chance = self.chance.get(benchmark, 0.0)
-        columns = zip(self.values[:, b, p], self.low[:, b, p], self.high[:, b,
-                                                                         p],
-                      self.marks(benchmark, method))
+        all_marks = self.marks(benchmark, method)
         found = []
-        for value, low, high, marks in columns:
-            found.append(predicted_cell(value, low, high, chance, marks))
+        for m, marks in enumerate(all_marks):
+            place = m, b, p
+            cell = predicted_cell(self.values[place], self.low[place],
+                                  self.high[place], chance, marks)
+            found.append(cell)
         return found
 
     def marks(self, benchmark: str, method: Optional[str] = None) -> list[str]:
@@ -370,8 +386,9 @@ class Predictions(PublicNames):
     @property
     def not_yet(self) -> tuple[str, ...]:
         """Benchmarks that are not predictable yet by the first method."""
-        at_chance = self.at_chance[:, :, :1].any(axis=(0, 2))
-        return tuple(self.benchmarks[b] for b in np.flatnonzero(at_chance))
+        by_first_method = self.at_chance[:, :, :1]
+        at_chance = by_first_method.any(axis=(0, 2))
+        return tuple(compress(self.benchmarks, at_chance))
 
     def uninformative(self, method: str) -> NDArray[np.bool_]:
         """Return True where an interval rules nothing out, `(M, B)`.
@@ -384,7 +401,8 @@ class Predictions(PublicNames):
         for m, b in np.ndindex(found.shape):
             low = self.low[m, b, p]
             high = self.high[m, b, p]
-            found[m, b] = interval(low, high, chances[b]) == ANY
+            text = interval(low, high, chances[b])
+            found[m, b] = text == ANY
         return found
 
     def legend(self) -> list[str]:
@@ -437,7 +455,7 @@ class Predictions(PublicNames):
         """
         held_out = self.held_out(method)
         sizes = np.abs(self.difference(method))
-        total = np.where(held_out, sizes, 0).sum(axis=0)
+        total = np.sum(sizes, axis=0, where=held_out)
         n_models = held_out.sum(axis=0)
         return total / np.where(n_models, n_models, np.nan)
 
@@ -487,7 +505,8 @@ class Predictions(PublicNames):
         parts_shown.remove('values')
         parts_shown.remove('more_noise')
         nothing = dict.fromkeys(['value', *parts_shown])
-        for place, cell in zip(np.ndindex(self.values.shape), names):
+        places_of_cells = np.ndindex(self.values.shape)
+        for place, cell in zip(places_of_cells, names):
             model, benchmark, method = cell
             record: dict[str, Any] = dict(
                 model=model, benchmark=benchmark, method=method)
@@ -500,7 +519,8 @@ class Predictions(PublicNames):
                 record[part] = parts[part]
             reasons = []
             for column in (OBSERVED, method):
-                if missing := self.missing.get((model, benchmark, column)):
+                missing = self.missing.get((model, benchmark, column))
+                if missing:
                     reasons.append(missing.reason)
             record['missing'] = '; '.join(reasons)
             yield record
@@ -588,11 +608,16 @@ def misses(predictions: Predictions) -> list[Miss]:
     with np.errstate(divide='ignore', invalid='ignore'):
         # If the difference and the width are both 0, the result is NaN.
         distance = gap / half
-    outside = table.held_out(method) & (np.abs(distance) > 1)
-    # `(M, B, 5)`, in the order of the last five fields of `Miss`.
-    numbers = np.stack([table.observed, values, low, high, distance], axis=2)
+    is_outside = table.held_out(method) & (np.abs(distance) > 1)
     found = []
-    for m, b in np.argwhere(outside):
-        cell = numbers[m, b].tolist()
-        found.append(Miss(table.models[m], table.benchmarks[b], *cell))
+    for m, b in np.argwhere(is_outside):
+        miss = Miss(
+            model=table.models[m],
+            benchmark=table.benchmarks[b],
+            observed=float(table.observed[m, b]),
+            predicted=float(values[m, b]),
+            low=float(low[m, b]),
+            high=float(high[m, b]),
+            distance=float(distance[m, b]))
+        found.append(miss)
     return sorted(found, key=lambda miss: -abs(miss.distance))
