@@ -121,7 +121,8 @@ class AccuracyTable(PublicNames):
     def benchmarks_run(self) -> tuple[str, ...]:
         """Return the benchmarks on which at least one model was run."""
         was_run = ~np.isnan(self.values)
-        return tuple(compress(self.benchmarks, was_run.any(axis=0)))
+        any_ran = was_run.any(axis=0)
+        return tuple(compress(self.benchmarks, any_ran))
 
     def to_dict(self) -> dict[str, dict[str, Optional[float]]]:
         """Return `{model: {benchmark: accuracy}}`, None where not run."""
@@ -141,7 +142,8 @@ class AccuracyTable(PublicNames):
         return pandas.DataFrame(self.values, self.models, self.benchmarks)
 
     def __repr__(self) -> str:
-        n_known = np.count_nonzero(~np.isnan(self.values))
+        known = ~np.isnan(self.values)
+        n_known = np.count_nonzero(known)
         return (f'AccuracyTable({len(self.models)} models x '
                 f'{len(self.benchmarks)} benchmarks, {n_known} accuracies)')
 
@@ -152,7 +154,8 @@ class AccuracyTable(PublicNames):
         is_fraction = (0 <= values) & (values <= 1)
         is_accuracy = is_fraction | np.isnan(values)
         is_chance = (0 <= chance) & (chance < 1)
-        is_count = (n_items >= 0) & (n_items == np.rint(n_items))
+        is_whole = n_items == np.rint(n_items)
+        is_count = is_whole & (n_items >= 0)
         self._refuse('accuracy', values, ~is_accuracy,
                      'a number in 0..1 or NaN',
                      'Divide percentages by 100; NaN stands for "not run".')
@@ -192,7 +195,9 @@ def _numbers(where: str, values: ArrayLike) -> NDArray:
     """
     try:
         array = np.asarray(values)
-        return array if array.dtype.kind in 'iuf' else array.astype(np.float64)
+        if array.dtype.kind in 'iuf':
+            return array
+        return array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(where, 'an array of numbers', str(error),
                          'Give NaN in place of a missing number.') from error

@@ -99,7 +99,8 @@ class AccuracyModel:
         for form in self.settings.forms:
             if form.logarithms not in found:
                 scale = Scale(losses, form.logarithms, self.settings)
-                found[form.logarithms] = scale, scale(losses, families)
+                standardised = scale(losses, families)
+                found[form.logarithms] = scale, standardised
         return found
 
     def _calibrate(self) -> None:
@@ -112,7 +113,8 @@ class AccuracyModel:
             self.noise += share * member.posterior.noise
             left_out.append(member.posterior.left_out)
         mean, variance = self.mixed(left_out)
-        self.usual_deviations = np.sqrt(np.nanmedian(variance, axis=0))
+        usual_variance = np.nanmedian(variance, axis=0)
+        self.usual_deviations = np.sqrt(usual_variance)
         self.left_out = LeftOut.of(mean, variance, observed.accuracies,
                                    self.floor, self.noise)
         families = families_by_number(observed.families)
@@ -128,12 +130,14 @@ class AccuracyModel:
         `parts` has one pair for each member: the means and the variances of
         exponents, `(M, B)` each.
         """
-        mean, variance = np.zeros((2, *parts[0][0].shape))
-        for share, (part_mean, _) in zip(self.shares, parts):
-            mean += share * part_mean
-        for share, (part_mean, within_member) in zip(self.shares, parts):
-            between_members = (part_mean - mean)**2
-            variance += share * (within_member + between_members)
+        means, variances = zip(*parts)
+        mean = np.zeros(means[0].shape)
+        for share, of_member in zip(self.shares, means):
+            mean += share * of_member
+        variance = np.zeros(mean.shape)
+        for f, share in enumerate(self.shares):
+            between_members = (means[f] - mean)**2
+            variance += share * (variances[f] + between_members)
         return mean, variance
 
     @property

@@ -58,7 +58,8 @@ def fit_mean_loss(loss: NDArray, accuracy: NDArray, chance: float) -> Curve:
     first_share = 0.8
     first_floor = first_share * chance
     line, _ = _fit_line(position, accuracy, first_floor, usual_noise, PRIOR)
-    exponents = line[0] + np.exp(line[1]) * position
+    level, log_slope = line
+    exponents = level + np.exp(log_slope) * position
     errors = accuracy_at(exponents, first_floor) - accuracy
     median_error = np.median(np.abs(errors))
     # Standard deviation of a normal distribution, divided by its median
@@ -154,6 +155,8 @@ def _fit_line(position: NDArray, accuracy: NDArray, floor: float, noise: float,
         size = np.hypot(1, error / large)
         # The derivative of the damped error by the error: 1 at error 0.
         damping = np.sqrt((size + 1) / 2) / size
+        # By the level, as the slope of the curve is p (1 - p) (1 - floor),
+        # where p is how far the accuracy is above the floor, from 0 to 1.
         rise = damping * (fitted - floor) * (1 - fitted) / (1 - floor) / noise
         by_log_slope = rise * slope * position
         of_models = np.column_stack([rise, by_log_slope])

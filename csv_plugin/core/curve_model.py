@@ -93,9 +93,10 @@ class CurveModel:
                                    self.noise)
         # Tails are fitted to all benchmarks. If the stretch could be below 1,
         # intervals might be narrower than the errors from which they are made.
+        all_teach = np.ones(len(self.floor), bool)
         self.tails, self.between = self.left_out.calibrate(
             families,
-            teaching=np.ones(len(self.floor), bool),
+            teaching=all_teach,
             least_degrees=settings.least_degrees,
             least_stretch=1.)
 
@@ -111,8 +112,8 @@ class CurveModel:
         least, unknown = 0.01, 1.
         seen = ~np.isnan(errors)
         slopes = (1 - self.floor) * share * (1 - share)
-        accuracies = self.left_out_accuracies
-        noise = self.noise * accuracies * (1 - accuracies)
+        predicted = self.left_out_accuracies
+        noise = self.noise * predicted * (1 - predicted)
         # The variance follows from E[error^2 - noise of items] = slope^2 x
         # variance of the exponent, with both sides summed over models.
         excess = np.nansum(errors**2 - noise, axis=0)
@@ -137,7 +138,8 @@ class CurveModel:
     @property
     def outliers(self) -> NDArray[np.bool_]:
         """Return the mask of models that lie far off, `(M,)`: always False."""
-        return np.zeros(len(self.observed.families), bool)
+        n_models = len(self.observed.families)
+        return np.zeros(n_models, bool)
 
     def joint(self,
               scores: NDArray,
@@ -166,8 +168,9 @@ class CurveModel:
     def exponents(self,
                   model_rows: Sequence[Exponents]) -> tuple[NDArray, NDArray]:
         """Return the means and the variances of exponents, `(M, B)` each."""
-        values = model_rows[0].values
-        return values, np.broadcast_to(self.variance, values.shape)
+        means = model_rows[0].values
+        variances = np.broadcast_to(self.variance, means.shape)
+        return means, variances
 
     def covariance(self,
                    model_rows: Sequence[Exponents]) -> NDArray[np.float64]:
@@ -207,7 +210,9 @@ def _mean_loss_curves(loss: NDArray, accuracies: NDArray,
     `loss` is `(n,)`, `accuracies` are `(n, B)` and `chance` is `(B,)`. The
     curve of a benchmark without any accuracy is flat.
     """
-    alpha, beta = np.zeros((2, len(chance)))
+    n_benchmarks = len(chance)
+    alpha = np.zeros(n_benchmarks)
+    beta = np.zeros(n_benchmarks)
     floor = np.array(chance, float)
     for b, column in enumerate(accuracies.T):
         if not np.isnan(column).all():

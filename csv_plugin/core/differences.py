@@ -70,7 +70,11 @@ def predictable(predictor: Predictor) -> list[str]:
 
     Accuracies on the other benchmarks are not predictable yet.
     """
-    return [p.benchmark for p in predictor.benchmarks if not p.at_chance]
+    found = []
+    for part in predictor.benchmarks:
+        if not part.at_chance:
+            found.append(part.benchmark)
+    return found
 
 
 def predictable_main(predictor: Predictor) -> list[str]:
@@ -96,18 +100,20 @@ def predicted_differences(predictor: Predictor, joint: Joint,
     main = predictable_main(predictor)
     if len(main) > 1:
         shares[MEAN] = np.isin(names, main) / len(main)
-    n_items = {part.benchmark: part.n_items for part in predictor.benchmarks}
+    n_items = {}
+    for part in predictor.benchmarks:
+        n_items[part.benchmark] = part.n_items
     found = []
     for name, share in shares.items():
-        part = _predicted_difference(joint, measured, name, share, level,
-                                     margin)
+        difference = _predicted_difference(joint, measured, name, share, level,
+                                           margin)
         n_of_benchmark = n_items.get(name)
         if n_of_benchmark:
             values = joint.accuracies @ share
-            by_items = _detectable_by_items(part, values, measured,
+            by_items = _detectable_by_items(difference, values, measured,
                                             n_of_benchmark)
-            part = replace(part, by_items=by_items)
-        found.append(part)
+            difference = replace(difference, by_items=by_items)
+        found.append(difference)
     return found
 
 
@@ -121,7 +127,8 @@ def _predicted_difference(joint: Joint, measured: ComparedLosses, name: str,
     """
     n_compared = measured.n_compared
     compared = joint.take(np.arange(n_compared))
-    weights = np.outer(measured.weights[:n_compared], share)
+    of_models = measured.weights[:n_compared]
+    weights = np.outer(of_models, share)
     shift = compared.sum(weights, level)
     degrees = joint.model.tails.degrees
     noises = {PREDICTOR: Noise.of_sum(shift, level, degrees)}
@@ -143,7 +150,8 @@ def _detectable_by_items(part: Difference, accuracies: NDArray,
     n_a = measured.n_runs[0]
     of_a = float(accuracies[:n_a].mean())
     of_b = float(accuracies[n_a:measured.n_compared].mean())
-    noises = {ITEMS: items_noise((of_a, of_b), n_items, measured.n_runs)}
+    noise = items_noise((of_a, of_b), n_items, measured.n_runs)
+    noises = {ITEMS: noise}
     # Observed accuracies would have the same noise of runs.
     if RUNS in part.noises:
         noises[RUNS] = part.noises[RUNS]
@@ -202,10 +210,13 @@ def differences_of_answers(pairs: Sequence[PairedAnswers],
             Difference(OBSERVED, pair.benchmark, pair.value, noises, level,
                        margin))
     if len(pairs) > 1:
-        value = float(np.mean([pair.value for pair in pairs]))
+        values = [pair.value for pair in pairs]
+        errors = [pair.noise.error for pair in pairs]
+        value = float(np.mean(values))
         # The noise of items is independent between benchmarks.
-        error = np.linalg.norm([pair.noise.error for pair in pairs])
-        noises = {ITEMS: Noise.even(float(error) / len(pairs))}
+        error_of_sum = float(np.linalg.norm(errors))
+        noise = Noise.even(error_of_sum / len(pairs))
+        noises = {ITEMS: noise}
         observed.append(
             Difference(OBSERVED, MEAN, value, noises, level, margin))
     with_runs = []
@@ -240,7 +251,8 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
     items = _items_of_both(a, b)
     for name, n_items in items.items():
         has_noise = n_items > 0 or n_runs != (1, 1)
-        if has_noise and _is_complete(a, name) and _is_complete(b, name):
+        is_complete = _is_complete(a, name) and _is_complete(b, name)
+        if has_noise and is_complete:
             names.append(name)
     if not names:
         raise InputError(
@@ -251,7 +263,8 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
     a = a.select(benchmarks=names)
     b = b.select(benchmarks=names)
     # For each difference, the weights of the benchmarks in it, `(B,)`.
-    shares = dict(zip(names, np.eye(len(names))))
+    single = np.eye(len(names))
+    shares = dict(zip(names, single))
     is_main = np.isin(names, a.main).astype(float)
     if is_main.sum() > 1:
         shares[MEAN] = is_main / is_main.sum()
@@ -264,7 +277,8 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
         else:
             noises = {RUNS: run_noise((of_a, of_b), n_runs)}
         value = float(of_b.mean() - of_a.mean())
-        found.append(Difference(OBSERVED, name, value, noises, level, margin))
+        difference = Difference(OBSERVED, name, value, noises, level, margin)
+        found.append(difference)
     return found
 
 
@@ -291,7 +305,8 @@ def _items_of_both(a: AccuracyTable, b: AccuracyTable) -> dict[str, int]:
 
 def _is_complete(table: AccuracyTable, benchmark: str) -> bool:
     """Return True if all models of the table were run on the benchmark."""
-    return not np.isnan(table.column(benchmark)).any()
+    accuracies = table.column(benchmark)
+    return not np.isnan(accuracies).any()
 
 
 def _noise_of_items(a: AccuracyTable, b: AccuracyTable, share: NDArray,

@@ -63,11 +63,14 @@ class Noise(NamedTuple):
     @property
     def error(self) -> float:
         """Root mean square of both standard errors."""
-        return float(np.hypot(self.down, self.up) / np.sqrt(2))
+        length = np.hypot(self.down, self.up)
+        return float(length / np.sqrt(2))
 
     def times(self, factor: float) -> 'Noise':
         """Return the noise of the difference times a positive factor."""
-        return Noise(factor * self.down, factor * self.up, self.freedom)
+        down = factor * self.down
+        up = factor * self.up
+        return Noise(down, up, self.freedom)
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,8 @@ class Difference:
     @property
     def error(self) -> float:
         """Standard error from all origins of noise together."""
-        return float(np.linalg.norm([*self.errors.values()]))
+        errors = [*self.errors.values()]
+        return float(np.linalg.norm(errors))
 
     @property
     def low(self) -> float:
@@ -126,7 +130,8 @@ class Difference:
     def _half_width(self, side: str) -> float:
         """Return the half width of the interval on a side, 'down' or 'up'.
         """
-        return self._reach(side, (1 + self.level) / 2)
+        probability = (1 + self.level) / 2
+        return self._reach(side, probability)
 
     @property
     def _inner(self) -> str:
@@ -232,9 +237,10 @@ def combine(predicted: Difference, observed: Difference) -> Difference:
     precisions = errors**-2.0
     weights = precisions / precisions.sum()
     noises = {**own, **predicted.noises}
-    for weight, (origin, noise) in zip(weights.tolist(), own.items()):
-        noises[origin] = noise.times(weight)
-    value = float(weights @ [predicted.value, observed.value])
+    for origin, weight in zip(own, weights.tolist()):
+        noises[origin] = own[origin].times(weight)
+    values = [predicted.value, observed.value]
+    value = float(weights @ values)
     return replace(predicted, kind=COMBINED, value=value, noises=noises)
 
 
@@ -266,7 +272,8 @@ def text_noise(contributions: NDArray, shares: NDArray,
     # number.
     begins, counts = np.repeat([first, sizes], sizes - 1, axis=1)
     # Fewer texts are drawn than the stratum has, so each counts more.
-    scale = np.repeat(sizes / (sizes - 1), sizes)
+    factors = sizes / (sizes - 1)
+    scale = np.repeat(factors, sizes)
     rng = np.random.default_rng(0)
     # Number of bootstrap resamples.
     n_resamples = 1000
@@ -276,8 +283,10 @@ def text_noise(contributions: NDArray, shares: NDArray,
         drawn = begins + places.astype(int)
         times = np.bincount(drawn, minlength=len(order))
         sums[resample] = scale * times @ columns
-    means = sums[:, 0] / sums[:, 1]
-    return Noise.even(float(means.std(ddof=1)), freedom)
+    differences, total_shares = sums.T
+    means = differences / total_shares
+    error = float(means.std(ddof=1))
+    return Noise.even(error, freedom)
 
 
 def _strata(sources: Sequence[str]) -> tuple[NDArray, NDArray, NDArray]:
@@ -343,7 +352,8 @@ def run_noise(recipes: Sequence[ArrayLike],
     # The variance of a difference of means, divided by that of a single run.
     share = 1 / n_runs[0] + 1 / n_runs[1]
     variance = share * squares / known
-    return Noise.even(float(np.sqrt(variance)), freedom)
+    error = float(np.sqrt(variance))
+    return Noise.even(error, freedom)
 
 
 def items_noise(accuracies: tuple[float, float], n_items: int,
@@ -361,4 +371,5 @@ def items_noise(accuracies: tuple[float, float], n_items: int,
     variance = 0.
     for share, n in zip(accuracies, n_runs):
         variance += share * (1 - share) / (n_items * n)
-    return Noise.even(float(np.sqrt(variance)))
+    error = float(np.sqrt(variance))
+    return Noise.even(error)

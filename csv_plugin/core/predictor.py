@@ -62,7 +62,8 @@ class Units:
     def of(cls, columns: Columns) -> 'Units':
         """Take all columns of the mean loss as units, without answers."""
         places = np.flatnonzero(columns.uniform)
-        return cls(places, np.full(len(places), ''), {})
+        no_sources = np.full(len(places), '')
+        return cls(places, no_sources, answers={})
 
     @property
     def tokens(self) -> NDArray[np.int64]:
@@ -76,10 +77,12 @@ class Units:
         `values` are the feature columns of M models, `(M, K)`. The units that
         are kept get an order that depends only on their values.
         """
-        order, first = equal_rows(values[:, self.columns].T)
-        first = order[first[order] == order]
+        of_units = values[:, self.columns].T
+        order, first = equal_rows(of_units)
+        is_kept = first[order] == order
+        kept = order[is_kept]
         return replace(
-            self, columns=self.columns[first], sources=self.sources[first])
+            self, columns=self.columns[kept], sources=self.sources[kept])
 
     def losses(self, values: NDArray, benchmarks: Sequence[str]) -> UnitLosses:
         """Return the losses on units and on tokens of answers.
@@ -218,7 +221,8 @@ class Predictor(PublicNames):
         errors = self.model.model_errors
         found = {}
         for m in np.flatnonzero(self.model.outliers):
-            found[self.fit_models[m]] = float(errors[m])
+            name = self.fit_models[m]
+            found[name] = float(errors[m])
         return found
 
     def benchmark(self, name: str) -> BenchmarkFit:
@@ -250,7 +254,8 @@ class Predictor(PublicNames):
         notes = mixed_engines(infos)
         benchmarks = []
         for part in self.benchmarks:
-            benchmarks.append(replace(part, notes=(*part.notes, *notes)))
+            all_notes = *part.notes, *notes
+            benchmarks.append(replace(part, notes=all_notes))
         return replace(self, benchmarks=tuple(benchmarks))
 
     # ---- weights
@@ -273,7 +278,8 @@ class Predictor(PublicNames):
         typical = np.median(self.fit.losses, axis=0)
         losses = units.losses(typical[None], self.names)
         found = np.zeros(len(self.columns.units))
-        for share, member in zip(model.shares[:, b], model.members):
+        shares = model.shares[:, b]
+        for share, member in zip(shares, model.members):
             by_unit, by_token = member.slopes(losses, b)
             found[units.columns] += share * by_unit
             if len(by_token):
@@ -298,7 +304,8 @@ class Predictor(PublicNames):
         columns, such as tokens of answers. An `InputError` if there is no such
         benchmark.
         """
-        return _weights(self.slopes(benchmark), self.columns.uniform)
+        slopes = self.slopes(benchmark)
+        return _weights(slopes, self.columns.uniform)
 
     def token_weights(self, benchmark: str) -> NDArray[np.float64]:
         """Return the salience weight of every target token, `(T,)`.
@@ -436,7 +443,8 @@ class Predictor(PublicNames):
         features = self.features(losses)
         joint = self.joint(features, families)
         if known is None:
-            return self.predictions(joint, features.models, level), joint
+            table = self.predictions(joint, features.models, level)
+            return table, joint
         observed = known.reindexed(features.models, self.names).values
         joint = joint.given(observed)
         table = self.predictions(joint, features.models, level)
@@ -462,9 +470,11 @@ class Predictor(PublicNames):
         # True for benchmarks that only models of one family were run on.
         alone = np.zeros(len(self.names), bool)
         for b, rows in enumerate(known.T):
-            alone[b] = len(set(families[rows])) == 1
+            n_families = len(np.unique(families[rows]))
+            alone[b] = n_families == 1
         joint = self.model.left_out_joint()
-        joint = replace(joint, mean=np.where(alone, np.nan, joint.mean))
+        mean = np.where(alone, np.nan, joint.mean)
+        joint = replace(joint, mean=mean)
         table = self.predictions(joint, self.fit_models, level)
         missing = {}
         is_missing = np.isnan(table.values[:, :, 0])
@@ -489,7 +499,8 @@ class Predictor(PublicNames):
         far = 1.5
         low, high = joint.intervals(level)
         is_far = joint.deviation > far * self.model.usual_deviations
-        in_sample, at_chance = np.zeros((2, *joint.mean.shape), bool)
+        in_sample = np.zeros(joint.mean.shape, bool)
+        at_chance = np.zeros(joint.mean.shape, bool)
         chance: dict[str, float] = {}
         outside_means = []
         for b, part in enumerate(self.benchmarks):
@@ -546,6 +557,8 @@ def _weights(slopes: NDArray, uniform: NDArray) -> NDArray[np.float64]:
     slopes = slopes[counted]
     shares = uniform[counted]
     total = abs(slopes.sum()) / uniform.sum()
+    if total:
+        slopes = slopes / total
     weights = np.full(len(uniform), np.nan)
-    weights[counted] = -slopes / (total or 1) / shares
+    weights[counted] = -slopes / shares
     return weights

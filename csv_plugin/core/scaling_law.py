@@ -53,7 +53,8 @@ def accuracy_at(exponent: ArrayLike, floor: ArrayLike) -> NDArray:
 def slope_at(exponent: ArrayLike, floor: ArrayLike) -> NDArray:
     """Return the derivative of Eq. 2 with respect to its exponent."""
     share = accuracy_at(exponent, 0)
-    return (1 - np.asarray(floor)) * share * (1 - share)
+    most = 1 - np.asarray(floor)
+    return most * share * (1 - share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,8 @@ class Curve:
 
     def __post_init__(self) -> None:
         for part in fields(self):
-            values = np.asarray(getattr(self, part.name), dtype=np.float64)
+            given = getattr(self, part.name)
+            values = np.asarray(given, np.float64)
             object.__setattr__(self, part.name, values)
         lowest = np.where(self.alpha == 0, -1, 0)
         in_range = (lowest <= self.floor) & (self.floor <= 1)
@@ -128,15 +130,20 @@ def diagnose(score: NDArray, accuracy: NDArray,
 
     `score` and `accuracy` are `(n,)`; `chance` is the accuracy of guessing.
     """
-    # Rounding may make scores of equal losses differ in their last bits.
-    rounding = 1e-12 * np.abs(score).max(initial=0)
-    present = {
-        'too_few_models': len(score) < LEAST_MODELS,
-        'constant_score': len(score) and np.ptp(score) <= rounding,
-        'constant_accuracy': len(score) and np.ptp(accuracy) == 0,
-        AT_CHANCE: bool(np.all(accuracy <= chance + CHANCE_MARGIN)),
-    }
-    return tuple(name for name, is_so in present.items() if is_so)
+    found = []
+    if len(score) < LEAST_MODELS:
+        found.append('too_few_models')
+    if len(score):
+        # Rounding may make scores of equal losses differ in their last bits.
+        rounding = 1e-12 * np.abs(score).max()
+        if np.ptp(score) <= rounding:
+            found.append('constant_score')
+        if np.ptp(accuracy) == 0:
+            found.append('constant_accuracy')
+    is_at_chance = accuracy <= chance + CHANCE_MARGIN
+    if is_at_chance.all():
+        found.append(AT_CHANCE)
+    return tuple(found)
 
 
 def fit_curve(
@@ -179,7 +186,8 @@ def _logit_line(score: NDArray, accuracy: NDArray, floor: float) -> NDArray:
     1, on the standardised score. Both are `(n,)`.
     """
     share = (accuracy - floor) / (1 - floor)
-    logits = scipy.special.logit(np.clip(share, .02, .98))
+    share = np.clip(share, .02, .98)
+    logits = scipy.special.logit(share)
     score_away = score - score.mean()
     logit_away = logits - logits.mean()
     covariance = (score_away * logit_away).sum()

@@ -172,13 +172,15 @@ def _errors(table: Predictions, b: int,
     out.
     """
     was_run = ~np.isnan(table.observed[:, b])
-    rows = was_run & ~table.in_sample[:, b, 0]
+    in_sample = table.in_sample[:, b, 0]
+    rows = was_run & ~in_sample
     observed = table.observed[rows, b]
     predicted = table.values[rows, b, 0]
     low = table.low[rows, b, 0]
     high = table.high[rows, b, 0]
     coverage = metrics.coverage(observed, low, high)
-    is_informative = ~np.isnan(low) & ~says_nothing[rows]
+    has_interval = ~np.isnan(low)
+    is_informative = has_interval & ~says_nothing[rows]
     if not is_informative.any():
         coverage = np.nan
     return BenchmarkErrors(
