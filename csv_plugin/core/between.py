@@ -59,10 +59,12 @@ def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,
     has_errors = seen.any(axis=1)
     members = []
     for family in np.unique(families[has_errors]):
-        members.append(np.flatnonzero(families == family))
+        is_member = families == family
+        members.append(np.flatnonzero(is_member))
     products = _sums_over_families(errors * root, weight, members)
     expected = _sums_over_families(root**2, weight, members)
-    correlations = between + _shifts(products, expected)
+    shifts = _shifts(products, expected)
+    correlations = between + shifts
     correlations = np.clip(correlations, -MOST_CORRELATED, MOST_CORRELATED)
     np.fill_diagonal(correlations, 1)
     return correlations
@@ -77,8 +79,9 @@ def _sums_over_families(values: NDArray, weight: NDArray,
     0 where there is no accuracy, and `weight` is `(M,)`. `members` has the
     indices of the models of each of the F families.
     """
+    n_families = len(members)
     n_benchmarks = values.shape[1]
-    sums = np.zeros((len(members), n_benchmarks, n_benchmarks))
+    sums = np.zeros((n_families, n_benchmarks, n_benchmarks))
     for f, rows in enumerate(members):
         of_family = values[rows]
         weighted = weight[rows, None] * of_family

@@ -40,7 +40,8 @@ def map_losses(losses: NDArray[np.float64], sources: Sequence[TokenSpans],
     source_widths = source.ends - source.starts
     target_widths = target.ends - target.starts
     operator = _operator(source, target)
-    mapped = np.empty((len(losses), len(target_widths)))
+    n_models = len(losses)
+    mapped = np.empty((n_models, len(target_widths)))
     for model, row in enumerate(losses):
         scored = ~np.isnan(row)
         known_losses = np.where(scored, row, 0)
@@ -79,7 +80,8 @@ def _operator(source: TextSpans,
     rows = np.append(wide.rows, empty.rows)
     columns = np.append(wide.columns, empty.columns)
     shape = len(target.starts), len(source.starts)
-    return scipy.sparse.csr_array((shares, (rows, columns)), shape=shape)
+    entries = shares, (rows, columns)
+    return scipy.sparse.csr_array(entries, shape=shape)
 
 
 def _overlaps(source: TextSpans, target: TextSpans) -> _Entries:
@@ -124,7 +126,8 @@ def _entries_without_bytes(source: TextSpans, target: TextSpans) -> _Entries:
     is_held = rows >= 0
     rows = rows[is_held]
     columns = columns[is_held]
-    return _Entries(np.ones(len(rows)), rows, columns)
+    shares = np.ones(len(rows))
+    return _Entries(shares, rows, columns)
 
 
 def _holders(tokens: TextSpans,
@@ -137,6 +140,6 @@ def _holders(tokens: TextSpans,
     latest = np.searchsorted(starts, positions, side='right') - 1
     # `latest` is -1 before the first token. It then selects the appended 0,
     # so that no byte is held.
-    ends_of_latest = np.append(ends, 0)[latest]
-    is_held = positions < ends_of_latest
+    padded_ends = np.append(ends, 0)
+    is_held = positions < padded_ends[latest]
     return np.where(is_held, latest, -1)

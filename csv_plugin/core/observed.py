@@ -31,13 +31,13 @@ class Observed:
     @cached_property
     def at_chance(self) -> NDArray[np.bool_]:
         """Mask of the benchmarks on which all models may guess, `(B,)`."""
-        found = np.zeros(len(self.chance), bool)
+        found = []
         for b, column in enumerate(self.accuracies.T):
             known = column[~np.isnan(column)]
             chance = float(self.chance[b])
             n_items = int(self.n_items[b])
-            found[b] = at_chance(known, chance, n_items)
-        return found
+            found.append(at_chance(known, chance, n_items))
+        return np.array(found, bool)
 
     @cached_property
     def teaching(self) -> NDArray[np.bool_]:
@@ -87,7 +87,8 @@ def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:
     # The number of ways to choose as many of the models, as a logarithm.
     log_ways = gammaln(n_models + 1) - gammaln(degrees + 1)
     log_ways -= gammaln(n_models - degrees + 1)
-    weight = np.exp(log_ways - n_models * np.log(2))
+    log_all_ways = n_models * np.log(2)
+    weight = np.exp(log_ways - log_all_ways)
     # The probability of this statistic or a larger one if all models guess.
     p_value = weight @ chdtrc(degrees, statistic)
     return bool(p_value >= test_level or statistic == 0)
@@ -98,6 +99,8 @@ def filled_items(n_items: NDArray) -> NDArray[np.float64]:
 
     It is the median of the known numbers, or `USUAL_ITEMS` if none is known.
     """
-    known = n_items[n_items > 0]
-    usual = np.median(known) if len(known) else USUAL_ITEMS
-    return np.where(n_items > 0, n_items, usual)
+    is_known = n_items > 0
+    usual = float(USUAL_ITEMS)
+    if is_known.any():
+        usual = float(np.median(n_items[is_known]))
+    return np.where(is_known, n_items, usual)

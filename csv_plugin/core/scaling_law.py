@@ -220,21 +220,27 @@ def _fitted_line(score: NDArray, accuracy: NDArray, floor: float,
     design = np.stack([np.ones_like(score), score])
     damping = 1e-6
     fitted = accuracy_at(line @ design, floor)
-    cost = ((accuracy - fitted)**2).sum()
+    errors = accuracy - fitted
+    cost = (errors**2).sum()
     for _ in range(max_steps):
         slopes = (fitted - floor) * (1 - fitted) / (1 - floor)
         derivatives = slopes * design
         hessian = derivatives @ derivatives.T
         # The term 1e-15 keeps the hessian invertible if all slopes are 0.
-        hessian += np.diag(damping * np.diag(hessian) + 1e-15)
-        gradient = derivatives @ (accuracy - fitted)
-        trial = line + np.linalg.solve(hessian, gradient)
+        added = damping * np.diag(hessian) + 1e-15
+        hessian += np.diag(added)
+        step = np.linalg.solve(hessian, derivatives @ errors)
+        trial = line + step
         trial_fitted = accuracy_at(trial @ design, floor)
-        trial_cost = ((accuracy - trial_fitted)**2).sum()
+        trial_errors = accuracy - trial_fitted
+        trial_cost = (trial_errors**2).sum()
         change = abs(cost - trial_cost)
         if trial_cost <= cost:
             least_change = tolerance * cost
-            line, fitted, cost = trial, trial_fitted, trial_cost
+            line = trial
+            fitted = trial_fitted
+            errors = trial_errors
+            cost = trial_cost
             damping /= 10
         else:
             least_change = rounding * cost
