@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.calibration import (LARGEST_ERROR, MOST_CORRELATED,
                                          LeftOut, weights_of_models)
-from csv_plugin.core.kernels import TINY
+from csv_plugin.core.kernels import TINY, rows_of_families
 
 
 def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,
@@ -56,11 +56,10 @@ def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,
     # squares weighs the product by root_1 root_2.
     uncertain = np.where(seen, left_out.uncertain, 0)
     root = np.sqrt(uncertain)
-    has_errors = seen.any(axis=1)
     members = []
-    for family in np.unique(families[has_errors]):
-        is_member = families == family
-        members.append(np.flatnonzero(is_member))
+    for rows in rows_of_families(families):
+        if seen[rows].any():
+            members.append(rows)
     products = _sums_over_families(errors * root, weight, members)
     expected = _sums_over_families(root**2, weight, members)
     shifts = _shifts(products, expected)

@@ -58,7 +58,8 @@ from csv_plugin.core.between import correlations_of_pairs
 from csv_plugin.core.calibration import LARGEST_ERROR, LeftOut, Tails
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, accuracy_of,
                                    item_variance, line_at, moments)
-from csv_plugin.core.kernels import diagonals, families_by_number
+from csv_plugin.core.kernels import (diagonals, families_by_number,
+                                     rows_of_families)
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.settings import Settings
 
@@ -488,9 +489,9 @@ class Joint:
         pairs = self._pairs
         benchmarks = np.arange(mean.shape[1])
         families = self.model_rows[0].families
-        is_known = seen.any(axis=1)
-        for family in np.unique(families[is_known]):
-            rows = np.flatnonzero(families == family)
+        for rows in rows_of_families(families):
+            if not seen[rows].any():
+                continue
             of_family = self.take(rows)
             moments_after = of_family._conditioned(observed[rows], pairs)
             mean[rows], after, shared[rows] = moments_after

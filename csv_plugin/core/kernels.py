@@ -197,10 +197,12 @@ class Scale:
         self.groups = self._groups(values, losses.sources)
         of_groups = values @ self.groups
         self.group_middle, self.group_width = middle_and_width(of_groups)
-        self.size = _size(self._deviations(values))
+        deviations = self._deviations(values)
+        self.size = _size(deviations)
         self.answers = {}
         for b, of_benchmark in losses.answers.items():
-            self.answers[b] = AnswerScale(of_benchmark[sound], settings.knee)
+            sound_losses = of_benchmark[sound]
+            self.answers[b] = AnswerScale(sound_losses, settings.knee)
 
     @cached_property
     def columns_of_answers(self) -> dict[int, int]:
@@ -246,7 +248,8 @@ class Scale:
         found = np.empty((n_models, len(losses.columns)))
         for first in range(0, n_models, MODELS_AT_ONCE):
             rows = slice(first, first + MODELS_AT_ONCE)
-            values = self._values(losses.take(rows))
+            of_rows = losses.take(rows)
+            values = self._values(of_rows)
             deviations = self._deviations(values)
             deviations /= self.size
             found[rows] = rounded(deviations)
@@ -366,7 +369,8 @@ class AnswerScale:
         means = values.mean(axis=1)
         self.middle, self.width = middle_and_width(means)
         self.centre = values.mean(axis=0)
-        self.size = _size(self._deviations(values))
+        deviations = self._deviations(values)
+        self.size = _size(deviations)
 
     def __call__(self, losses: NDArray) -> tuple[NDArray, NDArray]:
         """Return the standardised means, `(M,)`, and deviations, `(M, T)`."""
@@ -423,13 +427,14 @@ def typical_losses(losses: NDArray) -> NDArray[np.float64]:
     `losses` are `(M, K)`. The median is 1 if no loss of the unit is above 0.
     """
     above = losses > 0
+    n_models = len(losses)
     n_above = above.sum(axis=0)
     # For each unit, its losses above 0 in ascending order come first.
     ordered = np.where(above, losses, np.inf)
     ordered.sort(axis=0)
     # The places of the two losses in the middle, or twice the same place.
     lower_places = (n_above - 1) // 2
-    upper_places = np.minimum(n_above // 2, len(losses) - 1)
+    upper_places = np.minimum(n_above // 2, n_models - 1)
     units = np.arange(losses.shape[1])
     lower = ordered[lower_places, units]
     upper = ordered[upper_places, units]
@@ -570,7 +575,9 @@ def parts_of_benchmark(new: Standardised, old: Standardised, new_mean: NDArray,
     yield 'bend', wiener(worst - new_mean, worst - old_mean)
     yield 'spread', np.outer(new_mean, old_mean)
     if b in new.answers:
-        yield 'answers', new.answers[b] @ old.answers[b].T
+        new_answers = new.answers[b]
+        old_answers = old.answers[b]
+        yield 'answers', new_answers @ old_answers.T
 
 
 def covariances(models: Standardised, means: NDArray, worst: NDArray,
@@ -609,10 +616,12 @@ def variances(models: Standardised, means: NDArray, worst: NDArray,
     `(B,)`, are the largest such mean losses of the fitted models that are not
     absurd.
     """
+    n_models = len(models)
     n_rows = len(worst) if models.answers else 1
-    answers = np.zeros((n_rows, len(models)))
+    answers = np.zeros((n_rows, n_models))
     for b, part in models.answers.items():
-        answers[b] = (part**2).sum(axis=1)
+        squares = part**2
+        answers[b] = squares.sum(axis=1)
     better = np.maximum(worst[:, None] - means, 0)
     units = models.units
     square_lengths = np.einsum('mk,mk->m', units, units)
@@ -624,7 +633,7 @@ def variances(models: Standardised, means: NDArray, worst: NDArray,
         answers=answers,
         bend=better**3 / 3,
         family=family[None],
-        own=np.ones((1, len(models))))
+        own=np.ones((1, n_models)))
 
 
 def families_by_number(families: Sequence[str]) -> NDArray[np.int64]:
@@ -638,6 +647,18 @@ def families_by_number(families: Sequence[str]) -> NDArray[np.int64]:
         number = numbers.setdefault(family, len(numbers))
         found.append(number)
     return np.array(found, int)
+
+
+def rows_of_families(families: NDArray) -> list[NDArray[np.int64]]:
+    """Return, for each family, the row indices of its models.
+
+    `families`, `(M,)`, has the number of each model's family.
+    """
+    found = []
+    for family in np.unique(families):
+        is_member = families == family
+        found.append(np.flatnonzero(is_member))
+    return found
 
 
 def numbers_of(families: Optional[Sequence[str]],

@@ -62,7 +62,7 @@ from csv_plugin.core.calibration import doubt_of, weights_of_models
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, item_variance,
                                    line_at, moments)
 from csv_plugin.core.kernels import (PARTS, Standardised, covariances,
-                                     diagonals, shared_parts)
+                                     diagonals, rows_of_families, shared_parts)
 from csv_plugin.core.observed import filled_items
 from csv_plugin.core.settings import Settings
 
@@ -182,13 +182,12 @@ class Posterior:
         # are not used, so their value does not matter.
         observed = np.where(self.seen, accuracies, .5)
         n_right = observed * items + 2
-        self.item_variance = item_variance(n_right / (items + 4))
+        n_answered = items + 4
+        self.item_variance = item_variance(n_right / n_answered)
         self.doubt = np.zeros(accuracies.shape)
         families = standardised.families
         #: For each family, indices of its models.
-        self.families = []
-        for family in np.unique(families):
-            self.families.append(np.flatnonzero(families == family))
+        self.families = rows_of_families(families)
         weights = weights_of_models(families)
         #: Weight of each accuracy in costs of families left out, `(M, B)`.
         self.weight = self.seen * weights[:, None]
@@ -202,7 +201,8 @@ class Posterior:
     @property
     def _usual_amounts(self) -> NDArray:
         """Prior means of the logarithms of the amounts of `PARTS`, `(P,)`."""
-        return np.array([getattr(self.settings, part) for part in PARTS])
+        amounts = [getattr(self.settings, part) for part in PARTS]
+        return np.array(amounts)
 
     def follow(self,
                shares: NDArray,
@@ -281,7 +281,8 @@ class Posterior:
         """
         above = self._above(applied, dual)
         line = self._line_above(applied, above)
-        errors = np.where(self.seen, self.filled - line.heights, 0)
+        errors = self.filled - line.heights
+        errors = np.where(self.seen, errors, 0)
         variance = self._noise_variance(applied.noise)
         # The negative log prior of exponents is
         # above' covariance^-1 above / 2, and covariance^-1 above is the dual.
@@ -371,7 +372,8 @@ class Posterior:
             factor = self._factor(applied, noise, b)
             above_seen = above[rows, b]
             dual = cho_solve((factor, True), above_seen)
-            half_log_determinant = np.log(np.diag(factor)).sum()
+            log_diagonal = np.log(np.diag(factor))
+            half_log_determinant = log_diagonal.sum()
             half_square = above_seen @ dual / 2
             evidence[b] = -half_log_determinant - half_square
             duals[b, rows] = dual
@@ -412,35 +414,37 @@ class Posterior:
         independent items; its prior mean is the mean over the benchmarks where
         `teaching` is True.
         """
-        settings, teaching = self.settings, self.teaching
+        settings = self.settings
+        teaching = self.teaching
         amounts = hyper[:N_PARTS]
         typical_scale = hyper[N_PARTS]
         log_scales, log_noise = hyper[SCALES:].reshape(2, -1)
-        # Each value below is a distance from a prior mean, divided by the
-        # prior standard deviation.
-        parts = (amounts - self._usual_amounts) / settings.width
-        typical = (typical_scale - settings.typical) / settings.width
-        scales = (log_scales - typical_scale) / settings.scale_width
-        scales = included * scales
-        noise = log_noise - self.independent - settings.noise
-        mean_noise = noise[teaching].mean()
-        common = mean_noise / settings.noise_width
-        own = included * (noise - mean_noise) / settings.noise_width
-        shared_squares = parts @ parts + typical**2 + common**2
-        squares = shared_squares + scales @ scales + own @ own
+        # Each `_away` is a distance from a prior mean, divided by the prior
+        # standard deviation.
+        amounts_away = (amounts - self._usual_amounts) / settings.width
+        typical_away = (typical_scale - settings.typical) / settings.width
+        scales_away = (log_scales - typical_scale) / settings.scale_width
+        scales_away = included * scales_away
+        excess = log_noise - self.independent - settings.noise
+        mean_excess = excess[teaching].mean()
+        mean_away = mean_excess / settings.noise_width
+        noise_away = (excess - mean_excess) / settings.noise_width
+        noise_away = included * noise_away
+        squares = amounts_away @ amounts_away
+        squares += typical_away**2 + mean_away**2
+        squares += scales_away @ scales_away
+        squares += noise_away @ noise_away
+        by_amounts = amounts_away / settings.width
         # The typical scale is the prior mean of each scale.
-        by_typical = typical / settings.width
-        by_typical -= scales.sum() / settings.scale_width
+        by_typical = typical_away / settings.width
+        by_typical -= scales_away.sum() / settings.scale_width
+        by_scales = scales_away / settings.scale_width
         # The mean noise changes with the noise of each teaching benchmark.
-        by_mean_noise = (common - own.sum()) / teaching.sum()
-        by_noise = own + np.where(teaching, by_mean_noise, 0)
-        gradient = np.concatenate([
-            parts / settings.width,
-            [by_typical],
-            scales / settings.scale_width,
-            by_noise / settings.noise_width,
-        ])
-        return squares / 2, gradient
+        by_mean_noise = (mean_away - noise_away.sum()) / teaching.sum()
+        by_noise = noise_away + np.where(teaching, by_mean_noise, 0)
+        by_noise /= settings.noise_width
+        gradient = [by_amounts, [by_typical], by_scales, by_noise]
+        return squares / 2, np.concatenate(gradient)
 
     def _gradient(self, applied: Applied, line: Line, by_matrix: NDArray,
                   by_above: NDArray) -> NDArray:
@@ -453,11 +457,10 @@ class Posterior:
         derivative with respect to a quantity is multiplied by this quantity.
         """
         scales = applied.scales
-        by_kernel = scales[:, None, None]**2 * by_matrix
-        by_amounts = np.zeros(N_PARTS)
-        for i, part in enumerate(self.parts):
-            by_variance = (part * by_kernel).sum()
-            by_amounts[i] = 2 * applied.part_variances[i] * by_variance
+        squared_scales = scales[:, None, None]**2
+        by_kernel = squared_scales * by_matrix
+        by_variances = [(part * by_kernel).sum() for part in self.parts]
+        by_amounts = 2 * applied.part_variances * by_variances
         # The cost depends on the typical scale only through the prior.
         by_typical = [0.]
         # A scale is a factor in the covariance and in the prior mean.
@@ -481,8 +484,9 @@ class Posterior:
         cost, gradient = self._prior(hyper, included)
         applied = self._applied(hyper)
         dual, inverses, evidence = self._solve(applied, line)
+        inverse = np.stack(inverses)
         squares = dual[:, :, None] * dual[:, None]
-        by_matrix = (np.stack(inverses) - squares) / 2
+        by_matrix = (inverse - squares) / 2
         by_matrix *= included[:, None, None]
         by_above = included[:, None] * dual
         gradient += self._gradient(applied, line, by_matrix, by_above)
