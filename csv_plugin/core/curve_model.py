@@ -116,9 +116,10 @@ class CurveModel:
         noise = self.noise * predicted * (1 - predicted)
         # The variance follows from E[error^2 - noise of items] = slope^2 x
         # variance of the exponent, with both sides summed over models.
-        excess = np.nansum(errors**2 - noise, axis=0)
-        square_slope = np.sum(slopes**2, axis=0, where=seen)
-        square_slope = np.maximum(square_slope, TINY)
+        excess_squares = errors**2 - noise
+        excess = np.nansum(excess_squares, axis=0)
+        square_slopes = np.where(seen, slopes**2, 0)
+        square_slope = np.maximum(square_slopes.sum(axis=0), TINY)
         variance = np.maximum(excess / square_slope, least**2)
         is_known = seen.any(axis=0)
         usual = unknown**2

@@ -37,8 +37,9 @@ class Columns:
 
     def __post_init__(self) -> None:
         shape = (len(self.units), )
-        if (self.uniform.shape != shape or not self.uniform.any()
-                or not np.isfinite(self.uniform).all()):
+        has_shape = self.uniform.shape == shape
+        are_finite = np.isfinite(self.uniform).all()
+        if not (has_shape and are_finite and self.uniform.any()):
             raise InputError(
                 'feature columns',
                 f'finite uniform coefficients of shape {shape}, not all 0',
@@ -90,8 +91,9 @@ class Columns:
                     'Give the same columns in the same order. A predictor has '
                     'their names in predictor.columns.units.')
         trained.check_texts(self.fingerprint, where)
-        if not np.array_equal(
-                np.asarray(self.scored), np.asarray(trained.scored)):
+        scored = np.asarray(self.scored)
+        expected_scored = np.asarray(trained.scored)
+        if not np.array_equal(scored, expected_scored):
             raise InputError(
                 where, f'features made from the tokens that {of} counted',
                 'features of other tokens',
@@ -206,7 +208,10 @@ class FeatureTable:
             measured += table.measured
             values.append(table.values)
         return cls(
-            tuple(models), columns, np.concatenate(values), tuple(measured))
+            models=tuple(models),
+            columns=columns,
+            values=np.concatenate(values),
+            measured=tuple(measured))
 
 
 def mean_token_loss(
@@ -299,7 +304,8 @@ class TokenColumns:
         """
         self.columns.check_texts(table.fingerprint)
         losses = counted_losses(table, self.columns.scored)
-        return FeatureTable(table.models, self.columns, losses @ self.matrix)
+        values = losses @ self.matrix
+        return FeatureTable(table.models, self.columns, values)
 
 
 def text_columns(table: LossTable,
@@ -370,6 +376,6 @@ def equal_rows(values: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     order = np.lexsort(values.T[::-1])
     first = np.arange(len(values))
     for before, row in zip(order, order[1:]):
-        if (values[before] == values[row]).all():
+        if np.array_equal(values[before], values[row]):
             first[row] = first[before]
     return order, first

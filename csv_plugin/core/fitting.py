@@ -149,11 +149,17 @@ def _predictor(features: FeatureTable, fit: Fit,
                model: Union[AccuracyModel, CurveModel]) -> Predictor:
     """Return the predictor of a fitted statistical model."""
     mean_losses = fit.losses @ features.columns.uniform
-    extremes = np.array([mean_losses.min(), mean_losses.max()])
+    lowest = mean_losses.min()
+    highest = mean_losses.max()
     versions = dict(
         csv_plugin=__version__, numpy=np.__version__, scipy=scipy.__version__)
-    return Predictor(features.columns, fit, model, benchmark_fits(fit, model),
-                     versions, extremes)
+    return Predictor(
+        features.columns,
+        fit,
+        model,
+        benchmarks=benchmark_fits(fit, model),
+        versions=versions,
+        mean_losses=np.array([lowest, highest]))
 
 
 def benchmark_fits(
@@ -177,7 +183,8 @@ def benchmark_fits(
         # Errors are only known with models of two or more families.
         error = expected = np.nan
         if n_families > 1 and np.isfinite(errors).any():
-            error = np.sqrt(np.nanmean(errors**2))
+            mean_square = np.nanmean(errors**2)
+            error = np.sqrt(mean_square)
             deviations = left_out.deviations[rows, b]
             expected = model.tails.stretch * np.nanmedian(deviations)
         fits.append(

@@ -143,8 +143,11 @@ class TextLosses(Sequence[TokenLosses]):
             spans.append(text.spans)
             losses.append(text.losses)
         return cls(
-            tuple(ids), tuple(hashes), np.array(n_chars, np.int64),
-            TextSpans.of(spans), np.concatenate(losses))
+            ids=tuple(ids),
+            hashes=tuple(hashes),
+            n_chars=np.array(n_chars, np.int64),
+            spans=TextSpans.of(spans),
+            losses=np.concatenate(losses))
 
     @classmethod
     def concatenate(cls, parts: Sequence['TextLosses']) -> 'TextLosses':
@@ -169,17 +172,23 @@ class TextLosses(Sequence[TokenLosses]):
             spans.append(part.spans)
             losses.append(part.losses)
         return cls(
-            tuple(ids), tuple(hashes), np.concatenate(n_chars),
-            TextSpans.concatenate(spans), np.concatenate(losses))
+            ids=tuple(ids),
+            hashes=tuple(hashes),
+            n_chars=np.concatenate(n_chars),
+            spans=TextSpans.concatenate(spans),
+            losses=np.concatenate(losses))
 
     def select(self, rows: Sequence[int]) -> 'TextLosses':
         """Return the losses on the texts with the given indices."""
-        if list(rows) == list(range(len(self))):
+        if [*rows] == [*range(len(self))]:
             return self
+        tokens = self.spans.tokens_of(rows)
         return TextLosses(
-            tuple(self.ids[row] for row in rows),
-            tuple(self.hashes[row] for row in rows), self.n_chars[rows],
-            self.spans.select(rows), self.losses[self.spans.tokens_of(rows)])
+            ids=tuple(self.ids[row] for row in rows),
+            hashes=tuple(self.hashes[row] for row in rows),
+            n_chars=self.n_chars[rows],
+            spans=self.spans.select(rows),
+            losses=self.losses[tokens])
 
     def in_order(self, where: str, ids: Sequence[str],
                  hashes: Sequence[str]) -> 'TextLosses':
@@ -201,7 +210,8 @@ class TextLosses(Sequence[TokenLosses]):
                 'Score the missing texts, or give all shards.')
         _refuse(where, unknown, 'losses on unknown texts,',
                 'Read the validation set that was scored.')
-        found = self.select([row_of_id[text_id] for text_id in ids])
+        rows = [row_of_id[text_id] for text_id in ids]
+        found = self.select(rows)
         # Texts without a recorded hash are not compared.
         changed = []
         for text_id, ours, theirs in zip(ids, found.hashes, hashes):
@@ -380,10 +390,16 @@ class TargetTokens(PublicNames):
             (row, ) = map_losses(own.losses[None], own.spans, self.spans)
             rows.append(row)
             means.append(_means(row, offsets))
-        check_models('token losses', tuple(losses), np.array(means), MANY)
+        models = tuple(losses)
+        check_models('token losses', models, np.array(means), MANY)
         return LossTable(
-            tuple(losses), self.text_ids, np.stack(rows), offsets,
-            ordered[0].n_chars, self.spans.n_bytes, self.fingerprint)
+            models=models,
+            text_ids=self.text_ids,
+            losses=np.stack(rows),
+            token_offsets=offsets,
+            n_chars=ordered[0].n_chars,
+            n_bytes=self.spans.n_bytes,
+            fingerprint=self.fingerprint)
 
     def _ordered(self, model: str, texts: Sequence[TokenLosses]) -> TextLosses:
         """Return the losses of a model with texts in the order of `text_ids`.
@@ -396,7 +412,8 @@ class TargetTokens(PublicNames):
         check_unique(where, found.ids)
         found = found.in_order(where, self.text_ids, self.hashes)
         n_bytes = found.spans.n_bytes
-        for text in np.flatnonzero(n_bytes != self.spans.n_bytes):
+        is_other = n_bytes != self.spans.n_bytes
+        for text in np.flatnonzero(is_other):
             raise InputError(f'{where}, text {self.text_ids[text]!r}',
                              f'a text of {self.spans.n_bytes[text]} bytes',
                              f'a text of {n_bytes[text]} bytes',

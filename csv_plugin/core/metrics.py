@@ -82,7 +82,8 @@ def _differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
 def _complete(*arguments: ArrayLike) -> NDArray[np.float64]:
     """Return one row per argument, with the models that have no NaN in any."""
     table = np.array(arguments, np.float64)
-    is_complete = ~np.isnan(table).any(axis=0)
+    is_missing = np.isnan(table)
+    is_complete = ~is_missing.any(axis=0)
     return table[:, is_complete]
 
 
