@@ -2,6 +2,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import compress
 from typing import Any, Optional
 
 import numpy as np
@@ -43,7 +44,8 @@ class AccuracyTable(PublicNames):
             check_list(f'AccuracyTable.{field}', names)
             check_unique(f'AccuracyTable.{field}', names)
             object.__setattr__(self, field, tuple(names))
-        n_models, n_benchmarks = len(self.models), len(self.benchmarks)
+        n_models = len(self.models)
+        n_benchmarks = len(self.benchmarks)
         shapes = {
             'values': (n_models, n_benchmarks),
             'chance': (n_benchmarks, ),
@@ -78,10 +80,12 @@ class AccuracyTable(PublicNames):
         models = self.models if models is None else models
         benchmarks = self.benchmarks if benchmarks is None else benchmarks
         for axis, names in (('models', models), ('benchmarks', benchmarks)):
+            own_names = getattr(self, axis)
             check_list(axis, names)
-            # `position` raises the error that suggests other names.
-            for name in sorted({*names} - {*getattr(self, axis)}):
-                position(axis, name, getattr(self, axis))
+            unknown = {*names} - {*own_names}
+            for name in sorted(unknown):
+                # This raises an error that suggests other names.
+                position(axis, name, own_names)
         return self.reindexed(models, benchmarks)
 
     def reindexed(self, models: Sequence[str],
@@ -95,16 +99,17 @@ class AccuracyTable(PublicNames):
         columns = places(benchmarks, self.benchmarks)
         # Names that are missing have the index -1, which selects an added last
         # row or column of NaN.
-        padded = np.pad(
-            np.asarray(self.values, np.float64), (0, 1),
-            constant_values=np.nan)
+        values = np.asarray(self.values, np.float64)
+        padded = np.pad(values, (0, 1), constant_values=np.nan)
+        chance = np.append(self.chance, 0)
+        n_items = np.append(self.n_items, 0)
         return replace(
             self,
             models=tuple(models),
             benchmarks=tuple(benchmarks),
             values=padded[np.ix_(rows, columns)],
-            chance=np.append(self.chance, 0)[columns],
-            n_items=np.append(self.n_items, 0)[columns])
+            chance=chance[columns],
+            n_items=n_items[columns])
 
     @property
     def main(self) -> tuple[str, ...]:
@@ -115,8 +120,9 @@ class AccuracyTable(PublicNames):
     @property
     def benchmarks_run(self) -> tuple[str, ...]:
         """Return the benchmarks on which at least one model was run."""
-        run = ~np.isnan(self.values).all(axis=0)
-        return tuple(np.array(self.benchmarks, object)[run])
+        was_run = ~np.isnan(self.values)
+        any_ran = was_run.any(axis=0)
+        return tuple(compress(self.benchmarks, any_ran))
 
     def to_dict(self) -> dict[str, dict[str, Optional[float]]]:
         """Return `{model: {benchmark: accuracy}}`, None where not run."""
@@ -136,23 +142,28 @@ class AccuracyTable(PublicNames):
         return pandas.DataFrame(self.values, self.models, self.benchmarks)
 
     def __repr__(self) -> str:
-        n_known = np.count_nonzero(~np.isnan(self.values))
+        known = ~np.isnan(self.values)
+        n_known = np.count_nonzero(known)
         return (f'AccuracyTable({len(self.models)} models x '
                 f'{len(self.benchmarks)} benchmarks, {n_known} accuracies)')
 
     def _check_numbers(self) -> None:
-        values, chance, n_items = self.values, self.chance, self.n_items
-        self._refuse('accuracy', values, ~((0 <= values) & (values <= 1)
-                                           | np.isnan(values)),
+        values = self.values
+        chance = self.chance
+        n_items = self.n_items
+        is_fraction = (0 <= values) & (values <= 1)
+        is_accuracy = is_fraction | np.isnan(values)
+        is_chance = (0 <= chance) & (chance < 1)
+        is_whole = n_items == np.rint(n_items)
+        is_count = is_whole & (n_items >= 0)
+        self._refuse('accuracy', values, ~is_accuracy,
                      'a number in 0..1 or NaN',
                      'Divide percentages by 100; NaN stands for "not run".')
         self._refuse(
-            'chance level', chance, ~((0 <= chance) & (chance < 1)),
-            'a number in 0..1, below 1',
+            'chance level', chance, ~is_chance, 'a number in 0..1, below 1',
             'Divide percentages by 100. With k answers to choose '
             'from, the chance level is 1/k.')
-        self._refuse('number of items', n_items,
-                     ~((n_items >= 0) & (n_items == np.rint(n_items))),
+        self._refuse('number of items', n_items, ~is_count,
                      'a whole number, 0 or more', 'Use 0 where it is unknown.')
 
     def _refuse(self, what: str, numbers: NDArray, is_wrong: NDArray,
@@ -164,7 +175,8 @@ class AccuracyTable(PublicNames):
         """
         if not is_wrong.any():
             return
-        place = tuple(np.argwhere(is_wrong)[0].tolist())
+        first = np.argwhere(is_wrong)[0]
+        place = tuple(first.tolist())
         where = what
         # Accuracies are `(M, B)`. Chance levels and numbers of items are
         # `(B,)`, so they belong to no model.
@@ -183,7 +195,9 @@ def _numbers(where: str, values: ArrayLike) -> NDArray:
     """
     try:
         array = np.asarray(values)
-        return array if array.dtype.kind in 'iuf' else array.astype(np.float64)
+        if array.dtype.kind in 'iuf':
+            return array
+        return array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(where, 'an array of numbers', str(error),
                          'Give NaN in place of a missing number.') from error

@@ -50,12 +50,13 @@ class AccuracyModel:
                  observed: Observed,
                  settings: Settings = Settings()) -> None:
         self.settings, self.observed = settings, observed
-        standardised = self._standardised(losses)
+        by_logarithms = self._standardised(losses)
         self.members: list[Member] = []
         floor = None
         for form in settings.forms:
-            member = Member(*standardised[form.logarithms], observed, floor,
-                            form, settings)
+            scale, standardised = by_logarithms[form.logarithms]
+            member = Member(scale, standardised, observed, floor, form,
+                            settings)
             floor = member.posterior.floor
             self.members.append(member)
         scores = [member.scores for member in self.members]
@@ -74,11 +75,12 @@ class AccuracyModel:
         """
         model = cls.__new__(cls)
         model.settings, model.observed = settings, observed
-        standardised = model._standardised(losses)
+        by_logarithms = model._standardised(losses)
         model.members = []
         for form, state in zip(settings.forms, states):
-            member = Member.restored(*standardised[form.logarithms], observed,
-                                     floor, form, settings, state)
+            scale, standardised = by_logarithms[form.logarithms]
+            member = Member.restored(scale, standardised, observed, floor,
+                                     form, settings, state)
             model.members.append(member)
         model.shares = shares
         model._calibrate()
@@ -97,12 +99,13 @@ class AccuracyModel:
         for form in self.settings.forms:
             if form.logarithms not in found:
                 scale = Scale(losses, form.logarithms, self.settings)
-                found[form.logarithms] = scale, scale(losses, families)
+                standardised = scale(losses, families)
+                found[form.logarithms] = scale, standardised
         return found
 
     def _calibrate(self) -> None:
         """Estimate the size of errors from families left out of the fit."""
-        observed = self.observed
+        observed, settings = self.observed, self.settings
         self.floor = self.members[0].posterior.floor
         self.noise = np.zeros(len(self.floor))
         left_out = []
@@ -110,12 +113,14 @@ class AccuracyModel:
             self.noise += share * member.posterior.noise
             left_out.append(member.posterior.left_out)
         mean, variance = self.mixed(left_out)
-        self.usual_deviations = np.sqrt(np.nanmedian(variance, axis=0))
+        usual_variance = np.nanmedian(variance, axis=0)
+        self.usual_deviations = np.sqrt(usual_variance)
         self.left_out = LeftOut.of(mean, variance, observed.accuracies,
                                    self.floor, self.noise)
+        families = families_by_number(observed.families)
         self.tails, self.between = self.left_out.calibrate(
-            families_by_number(observed.families), observed.teaching,
-            self.settings.least_degrees, self.settings.least_stretch)
+            families, observed.teaching, settings.least_degrees,
+            settings.least_stretch)
 
     def mixed(
             self, parts: Sequence[tuple[NDArray,
@@ -125,12 +130,14 @@ class AccuracyModel:
         `parts` has one pair for each member: the means and the variances of
         exponents, `(M, B)` each.
         """
-        mean, variance = np.zeros((2, *parts[0][0].shape))
-        for share, (part_mean, _) in zip(self.shares, parts):
-            mean += share * part_mean
-        for share, (part_mean, part_variance) in zip(self.shares, parts):
-            # Variance within the member, plus that of the members' means.
-            variance += share * (part_variance + (part_mean - mean)**2)
+        means, variances = zip(*parts)
+        mean = np.zeros(means[0].shape)
+        for share, of_member in zip(self.shares, means):
+            mean += share * of_member
+        variance = np.zeros(mean.shape)
+        for f, share in enumerate(self.shares):
+            between_members = (means[f] - mean)**2
+            variance += share * (variances[f] + between_members)
         return mean, variance
 
     @property
@@ -141,7 +148,8 @@ class AccuracyModel:
         predicted standard deviations. The mean is over the benchmarks of
         `Observed.teaching`.
         """
-        return model_errors(self.left_out.errors[:, self.observed.teaching])
+        errors = self.left_out.errors[:, self.observed.teaching]
+        return model_errors(errors)
 
     @property
     def outliers(self) -> NDArray[np.bool_]:
@@ -171,7 +179,8 @@ class AccuracyModel:
             if logarithms not in standardised:
                 standardised[logarithms] = member.scale(losses, numbers)
             model_rows.append(standardised[logarithms])
-        return Joint(self, model_rows, *self.exponents(model_rows))
+        mean, variance = self.exponents(model_rows)
+        return Joint(self, model_rows, mean, variance)
 
     def left_out_joint(self) -> Joint:
         """Return the joint distribution of fitted models without own family.
@@ -185,7 +194,8 @@ class AccuracyModel:
         for member in self.members:
             model_rows.append(member.posterior.standardised)
             left_out.append(member.posterior.left_out)
-        return Joint(self, model_rows, *self.mixed(left_out))
+        mean, variance = self.mixed(left_out)
+        return Joint(self, model_rows, mean, variance)
 
     def exponents(
             self,

@@ -44,8 +44,10 @@ def fit_mean_loss(loss: NDArray, accuracy: NDArray, chance: float) -> Curve:
         chance. If all losses are equal, it is constant at the mean accuracy.
     """
     known = ~np.isnan(accuracy)
-    loss, accuracy = loss[known], accuracy[known]
-    typical, spread = float(np.median(loss)), _spread(loss)
+    loss = loss[known]
+    accuracy = accuracy[known]
+    typical = float(np.median(loss))
+    spread = _spread(loss)
     if not spread:
         return Curve.constant(accuracy.mean())
     position = (typical - loss) / spread
@@ -54,29 +56,34 @@ def fit_mean_loss(loss: NDArray, accuracy: NDArray, chance: float) -> Curve:
     usual_noise = 0.02
     # Floor of the first fit, as a share of the chance level.
     first_share = 0.8
-    line, _ = _fit_line(position, accuracy, first_share * chance, usual_noise,
-                        PRIOR)
-    exponents = line[0] + np.exp(line[1]) * position
-    fitted = accuracy_at(exponents, first_share * chance)
-    median_error = np.median(np.abs(fitted - accuracy))
+    first_floor = first_share * chance
+    line, _ = _fit_line(position, accuracy, first_floor, usual_noise, PRIOR)
+    level, log_slope = line
+    exponents = level + np.exp(log_slope) * position
+    errors = accuracy_at(exponents, first_floor) - accuracy
+    median_error = np.median(np.abs(errors))
     # Standard deviation of a normal distribution, divided by its median
     # absolute error.
     by_median = 1.4826
     noise = np.hypot(usual_noise, by_median * median_error)
     # Candidates for the floor, as shares of the chance level. Models may be
     # below chance, for example if the wrong answers look plausible.
-    floor_shares = 1.0, 0.95, 0.8, 0.5, 0.0
+    floor_shares: tuple[float, ...] = (1.0, 0.95, 0.8, 0.5, 0.0)
+    if not chance:
+        floor_shares = (1.0, )
     # Negative logarithm of the prior density of the floor 0, relative to the
     # density of a floor at chance. In between, it is linear in the share.
     floor_cost = 3.0
     least, floor = np.inf, chance
-    for share in floor_shares if chance else (1.0, ):
+    for share in floor_shares:
+        candidate = share * chance
         # Start from the line of the previous floor, which is close.
-        line, cost = _fit_line(position, accuracy, share * chance, noise, line)
+        line, cost = _fit_line(position, accuracy, candidate, noise, line)
         cost += floor_cost * (1 - share)
         if cost < least:
-            best, least, floor = line, cost, share * chance
-    level, slope = best[0], np.exp(best[1])
+            best, least, floor = line, cost, candidate
+    level, log_slope = best
+    slope = np.exp(log_slope)
     half_way = typical + level * spread / slope
     return Curve(-slope / spread, half_way, np.array(floor))
 
@@ -93,7 +100,8 @@ def _spread(loss: NDArray) -> float:
     quartiles_apart = 1.349
     # If half of the models have the same loss, the quartiles may be equal.
     # Then the ordinary standard deviation is taken.
-    for spread in ((high - low) / quartiles_apart, loss.std()):
+    by_quartiles = (high - low) / quartiles_apart
+    for spread in (by_quartiles, loss.std()):
         if spread > rounding:
             return float(spread)
     return 0.0
@@ -119,18 +127,23 @@ def _fit_line(position: NDArray, accuracy: NDArray, floor: float, noise: float,
         """Return the accuracies on the curve, `(n,)`, and the slope."""
         # A curve with a larger logarithm of the slope is a step anyway.
         steepest = 30.0
-        slope = np.exp(min(line[1], steepest))
-        return accuracy_at(line[0] + slope * position, floor), slope
+        level, log_slope = line
+        slope = np.exp(min(log_slope, steepest))
+        exponents = level + slope * position
+        return accuracy_at(exponents, floor), slope
 
     def residuals(line: NDArray) -> NDArray:
         """Return residuals, `(n + 2,)`. Half their sum of squares is the cost.
 
         The first n belong to the models, the last two to the priors.
         """
-        error = (predict(line)[0] - accuracy) / noise
+        fitted, _ = predict(line)
+        error = (fitted - accuracy) / noise
         excess = np.hypot(1, error / large) - 1
-        damped = np.copysign(large * np.sqrt(2 * excess), error)
-        return np.append(damped, (line - PRIOR) / PRIOR_DEVIATION)
+        size = large * np.sqrt(2 * excess)
+        damped = np.copysign(size, error)
+        from_prior = (line - PRIOR) / PRIOR_DEVIATION
+        return np.append(damped, from_prior)
 
     def derivatives(line: NDArray) -> NDArray:
         """Return the derivatives of the residuals, `(n + 2, 2)`.
@@ -142,9 +155,13 @@ def _fit_line(position: NDArray, accuracy: NDArray, floor: float, noise: float,
         size = np.hypot(1, error / large)
         # The derivative of the damped error by the error: 1 at error 0.
         damping = np.sqrt((size + 1) / 2) / size
+        # By the level, as the slope of the curve is p (1 - p) (1 - floor),
+        # where p is how far the accuracy is above the floor, from 0 to 1.
         rise = damping * (fitted - floor) * (1 - fitted) / (1 - floor) / noise
-        of_models = np.stack([rise, rise * slope * position], axis=1)
-        return np.vstack([of_models, np.diag(1 / PRIOR_DEVIATION)])
+        by_log_slope = rise * slope * position
+        of_models = np.column_stack([rise, by_log_slope])
+        of_priors = np.diag(1 / PRIOR_DEVIATION)
+        return np.vstack([of_models, of_priors])
 
     # These tolerances are so small that all versions of scipy find the same.
     found = least_squares(

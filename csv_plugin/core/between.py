@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.calibration import (LARGEST_ERROR, MOST_CORRELATED,
                                          LeftOut, weights_of_models)
-from csv_plugin.core.kernels import TINY
+from csv_plugin.core.kernels import TINY, rows_of_families
 
 
 def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,
@@ -40,24 +40,30 @@ def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,
         between (float): The mean correlation over all pairs.
     """
     seen = ~np.isnan(left_out.errors)
-    errors = np.where(seen, left_out.errors, 0) / stretch
+    errors = np.where(seen, left_out.errors, 0)
+    errors /= stretch
     errors = np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR)
-    weight = weights_of_models(families)
     # Scale errors to a root mean square of 1 on each benchmark.
+    weight = weights_of_models(families)
     total_weight = np.maximum(weight @ seen, TINY)
-    mean_square = np.maximum(weight @ errors**2 / total_weight, TINY)
-    errors = errors / np.sqrt(mean_square)
+    sum_of_squares = weight @ errors**2
+    mean_square = np.maximum(sum_of_squares / total_weight, TINY)
+    errors /= np.sqrt(mean_square)
     # Errors are of accuracies, which contain the noise of items; exponents
     # do not. So the product of errors on benchmarks 1 and 2 has the
     # expectation correlation x root_1 root_2. Here, `root` is the square root
     # of the share of the variance that is not noise of items. A fit by least
     # squares weighs the product by root_1 root_2.
-    root = np.where(seen, np.sqrt(left_out.uncertain), 0)
-    with_errors = np.unique(families[seen.any(axis=1)])
-    members = [np.flatnonzero(families == family) for family in with_errors]
+    uncertain = np.where(seen, left_out.uncertain, 0)
+    root = np.sqrt(uncertain)
+    members = []
+    for rows in rows_of_families(families):
+        if seen[rows].any():
+            members.append(rows)
     products = _sums_over_families(errors * root, weight, members)
     expected = _sums_over_families(root**2, weight, members)
-    correlations = between + _shifts(products, expected)
+    shifts = _shifts(products, expected)
+    correlations = between + shifts
     correlations = np.clip(correlations, -MOST_CORRELATED, MOST_CORRELATED)
     np.fill_diagonal(correlations, 1)
     return correlations
@@ -72,11 +78,13 @@ def _sums_over_families(values: NDArray, weight: NDArray,
     0 where there is no accuracy, and `weight` is `(M,)`. `members` has the
     indices of the models of each of the F families.
     """
+    n_families = len(members)
     n_benchmarks = values.shape[1]
-    sums = np.zeros((len(members), n_benchmarks, n_benchmarks))
-    for family, rows in enumerate(members):
-        weighted = values[rows] * weight[rows, None]
-        sums[family] = weighted.T @ values[rows]
+    sums = np.zeros((n_families, n_benchmarks, n_benchmarks))
+    for f, rows in enumerate(members):
+        of_family = values[rows]
+        weighted = weight[rows, None] * of_family
+        sums[f] = weighted.T @ of_family
     return sums
 
 
@@ -87,9 +95,10 @@ def _shifts(products: NDArray, expected: NDArray) -> NDArray[np.float64]:
     `expected` is what these sums would be if the correlation was 1. Both are
     `(F, B, B)`.
     """
-    total = np.maximum(expected.sum(axis=0), TINY)
+    total = expected.sum(axis=0)
     # Select each pair of benchmarks once, if a model has errors on both.
-    pairs = np.triu(expected.sum(axis=0) > TINY, 1)
+    pairs = np.triu(total > TINY, 1)
+    total = np.maximum(total, TINY)
     n_families = len(products)
     # With one family, the variance by chance is unknown.
     if n_families < 2 or not pairs.any():
@@ -98,18 +107,22 @@ def _shifts(products: NDArray, expected: NDArray) -> NDArray[np.float64]:
     # The variance of the estimate by chance, from how far the products of
     # each family are from those that the estimate implies.
     differences = products - estimate * expected
-    scatter = (differences**2).sum(axis=0) / total**2
+    squares = (differences**2).sum(axis=0)
+    scatter = squares / total**2
     scatter *= n_families / (n_families - 1)
     # The mean over pairs gives more weight to pairs with more data.
-    weights = total[pairs] / total[pairs].sum()
-    away = estimate - weights @ estimate[pairs]
+    of_pairs = total[pairs]
+    weights = of_pairs / of_pairs.sum()
+    mean_estimate = weights @ estimate[pairs]
+    away = estimate - mean_estimate
     # The scatter of a single pair is a rough estimate. So the variance of a
     # pair by chance is taken as the mean over all pairs of scatter x total,
     # divided by the total of this pair.
-    chance = (scatter * total)[pairs].mean() / total
+    scatter_of_unit = scatter * total
+    chance = scatter_of_unit[pairs].mean() / total
     # The expectation of away^2 is genuine + scatter.
     excess = away**2 - scatter
-    square_weights = total[pairs]**2
+    square_weights = of_pairs**2
     genuine = square_weights @ excess[pairs] / square_weights.sum()
     genuine = max(float(genuine), 0.)
     kept = genuine / (genuine + chance + TINY)

@@ -51,7 +51,8 @@ class Tails:
 
         The unit is the predicted standard deviation. `level` is a fraction.
         """
-        return float(self.stretch * stdtrit(self.degrees, (1 + level) / 2))
+        quantile = stdtrit(self.degrees, (1 + level) / 2)
+        return float(self.stretch * quantile)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +81,11 @@ class LeftOut:
         missing = np.isnan(observed)
         mean = np.where(missing, np.nan, mean)
         accuracies, deviations = moments(mean, variance, floor, noise)
-        _, without_noise = moments(mean, variance, floor, 0 * noise)
+        no_noise = np.zeros_like(noise)
+        _, without_noise = moments(mean, variance, floor, no_noise)
         errors = (observed - accuracies) / deviations
-        return cls(accuracies, deviations, errors,
-                   (without_noise / deviations)**2)
+        uncertain = (without_noise / deviations)**2
+        return cls(accuracies, deviations, errors, uncertain)
 
     def calibrate(self, families: NDArray, teaching: NDArray,
                   least_degrees: float,
@@ -96,12 +98,14 @@ class LeftOut:
         """
         errors = self.errors[:, teaching]
         seen = ~np.isnan(errors)
-        n_families = len(np.unique(families[seen.any(axis=1)]))
-        weight = seen * weights_of_models(families)[:, None]
-        tails = fit_tails(errors, weight, n_families, least_degrees,
+        has_errors = seen.any(axis=1)
+        with_errors = np.unique(families[has_errors])
+        of_models = weights_of_models(families)
+        weight = seen * of_models[:, None]
+        tails = fit_tails(errors, weight, len(with_errors), least_degrees,
                           least_stretch)
-        between = fit_correlation(errors / tails.stretch,
-                                  self.uncertain[:, teaching], weight)
+        uncertain = self.uncertain[:, teaching]
+        between = fit_correlation(errors / tails.stretch, uncertain, weight)
         return tails, between
 
 
@@ -115,7 +119,8 @@ def fit_tails(errors: NDArray, weight: NDArray, n_families: int,
     The stretch is at least `least_stretch`.
     """
     most_degrees = max(n_families - 1., least_degrees)
-    all_degrees = np.unique(np.minimum(CANDIDATE_DEGREES, most_degrees))
+    limited = np.minimum(CANDIDATE_DEGREES, most_degrees)
+    all_degrees = np.unique(limited)
     stretches = np.geomspace(least_stretch, MOST_STRETCH, N_STRETCHES)
     least_cost = np.inf
     for degrees in all_degrees.tolist():
@@ -130,11 +135,14 @@ def fit_tails(errors: NDArray, weight: NDArray, n_families: int,
 def _cost_of_tails(tails: Tails, errors: NDArray, weight: NDArray) -> float:
     """Return minus the weighted log likelihood of errors, up to a constant.
     """
-    degrees, power = tails.degrees, (tails.degrees + 1) / 2
+    degrees, stretch = tails.degrees, tails.stretch
+    power = (degrees + 1) / 2
     norm = gammaln(degrees / 2) - gammaln(power) + .5 * np.log(degrees)
-    ratio = (errors / tails.stretch)**2 / degrees
-    cost = power * np.log1p(ratio) + np.log(tails.stretch) + norm
-    return float(np.nansum(weight * cost))
+    standardised = errors / stretch
+    ratio = standardised**2 / degrees
+    cost = power * np.log1p(ratio) + np.log(stretch) + norm
+    total = np.nansum(weight * cost)
+    return float(total)
 
 
 def fit_correlation(errors: NDArray, share: NDArray, weight: NDArray) -> float:
@@ -151,14 +159,17 @@ def fit_correlation(errors: NDArray, share: NDArray, weight: NDArray) -> float:
     with `PAIRS_WITHOUT` products of 0 added.
     """
     seen = ~np.isnan(errors)
-    root = np.where(seen, np.sqrt(share), 0)
+    share = np.where(seen, share, 0)
+    root = np.sqrt(share)
     errors = np.where(seen, errors, 0)
     errors = np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR)
     of_model = weight.max(axis=1)
-    products = of_model @ _sums_over_pairs(errors * root)
-    expected = of_model @ _sums_over_pairs(root**2)
-    correlation = products / (expected + PAIRS_WITHOUT)
-    return float(np.clip(correlation, 0, MOST_CORRELATED))
+    products = _sums_over_pairs(errors * root)
+    expected = _sums_over_pairs(root**2)
+    total = of_model @ products
+    total_expected = of_model @ expected + PAIRS_WITHOUT
+    correlation = np.clip(total / total_expected, 0, MOST_CORRELATED)
+    return float(correlation)
 
 
 def _sums_over_pairs(values: NDArray) -> NDArray[np.float64]:
@@ -178,7 +189,8 @@ def model_errors(errors: NDArray) -> NDArray[np.float64]:
     `errors` are `(M, B)`, NaN where there is no accuracy. The result is NaN
     for a model without any accuracy.
     """
-    return np.sqrt(_mean_squares(errors))
+    mean_squares = _mean_squares(errors)
+    return np.sqrt(mean_squares)
 
 
 def doubt_of(errors: NDArray, deviations: NDArray, teaching: NDArray,
@@ -191,10 +203,12 @@ def doubt_of(errors: NDArray, deviations: NDArray, teaching: NDArray,
     `(M, B)`, and are NaN where there is no accuracy. Mean squares are over the
     benchmarks of the mask `teaching`, `(B,)`.
     """
-    beyond = _mean_squares(errors[:, teaching]) - outlier**2
+    mean_squares = _mean_squares(errors[:, teaching])
+    beyond = mean_squares - outlier**2
     # The mean square of a model without any accuracy is NaN; it becomes 0.
     beyond = np.fmax(beyond, 0)
-    return np.where(np.isnan(errors), 0, deviations**2 * beyond[:, None])
+    doubt = deviations**2 * beyond[:, None]
+    return np.where(np.isnan(errors), 0, doubt)
 
 
 def _mean_squares(errors: NDArray) -> NDArray[np.float64]:
@@ -202,8 +216,11 @@ def _mean_squares(errors: NDArray) -> NDArray[np.float64]:
 
     `errors` are `(M, B)`. The result is NaN for a model without any.
     """
-    n_seen = (~np.isnan(errors)).sum(axis=1)
-    return np.nansum(errors**2, axis=1) / np.where(n_seen, n_seen, np.nan)
+    seen = ~np.isnan(errors)
+    n_seen = seen.sum(axis=1)
+    sums = np.nansum(errors**2, axis=1)
+    n_or_nan = np.where(n_seen, n_seen, np.nan)
+    return sums / n_or_nan
 
 
 def weights_of_models(families: NDArray) -> NDArray[np.float64]:
@@ -215,4 +232,5 @@ def weights_of_models(families: NDArray) -> NDArray[np.float64]:
     models, even on a benchmark that few of them have an accuracy on.
     `families`, `(M,)`, is the number of each model's family, 0 or more.
     """
-    return 1 / np.sqrt(np.bincount(families)[families])
+    sizes = np.bincount(families)
+    return 1 / np.sqrt(sizes[families])

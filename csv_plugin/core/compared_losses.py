@@ -57,7 +57,8 @@ class ComparedLosses(NamedTuple):
     def recipes(self) -> list[slice]:
         """Return the rows of each recipe that has two or more runs."""
         n_a = self.n_runs[0]
-        n_compared, n_models = self.n_compared, len(self.losses)
+        n_compared = self.n_compared
+        n_models = len(self.losses)
         groups = (0, n_a), (n_a, n_compared), (n_compared, n_models)
         found = []
         for first, end in groups:
@@ -110,15 +111,17 @@ def _measure_tables(tables: Sequence[FeatureTable], n_runs: tuple[int, int],
     values = np.concatenate([table.values for table in tables])
     features = None
     if predictor:
-        names = stand_in_names(n_runs, len(tables) - sum(n_runs))
-        features = predictor.features(FeatureTable(names, columns, values))
+        n_others = len(tables) - sum(n_runs)
+        names = stand_in_names(n_runs, n_others)
+        joined = FeatureTable(names, columns, values)
+        features = predictor.features(joined)
     # Columns with the uniform weight 0 contain tokens of answers. The losses
     # of the texts of these answers are already in other columns.
     counted = np.flatnonzero(columns.uniform)
     shares = columns.uniform[counted]
     texts = tuple(columns.units[k] for k in counted)
-    return ComparedLosses(n_runs, texts, shares, values[:, counted] * shares,
-                          features)
+    losses = values[:, counted] * shares
+    return ComparedLosses(n_runs, texts, shares, losses, features)
 
 
 def _measure_dumps(dumps: Sequence[TokenLossDump], n_runs: tuple[int, int],
@@ -128,7 +131,8 @@ def _measure_dumps(dumps: Sequence[TokenLossDump], n_runs: tuple[int, int],
     They are counted on the tokens of the predictor's tokenizer or, without a
     predictor, of the tokenizer of the first dump.
     """
-    names = stand_in_names(n_runs, len(dumps) - sum(n_runs))
+    n_others = len(dumps) - sum(n_runs)
+    names = stand_in_names(n_runs, n_others)
     by_name = dict(zip(names, dumps))
     features = None
     if predictor:
@@ -140,13 +144,16 @@ def _measure_dumps(dumps: Sequence[TokenLossDump], n_runs: tuple[int, int],
                                dumps[0].info.fingerprint)
         texts = {name: dump.texts for name, dump in by_name.items()}
         table = targets.table(texts)
-    text_of_token, n_texts = table.text_of_token(), len(table.text_ids)
+    text_of_token = table.text_of_token()
+    n_texts = len(table.text_ids)
     by_text = []
-    for losses in counted_losses(table):
-        by_text.append(np.bincount(text_of_token, losses, n_texts))
+    for of_tokens in counted_losses(table):
+        of_texts = np.bincount(text_of_token, of_tokens, n_texts)
+        by_text.append(of_texts)
     n_chars = table.n_chars.sum()
-    return ComparedLosses(n_runs, table.text_ids, table.n_chars / n_chars,
-                          np.array(by_text) / n_chars, features)
+    shares = table.n_chars / n_chars
+    losses = np.array(by_text) / n_chars
+    return ComparedLosses(n_runs, table.text_ids, shares, losses, features)
 
 
 def stand_in_names(n_runs: tuple[int, int],

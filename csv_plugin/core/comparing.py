@@ -96,7 +96,8 @@ def compare(a: Optional[Runs] = None,
             or for the reasons of `Predictor.features`.
     """
     _check_fractions(level, margin)
-    runs_of_a, runs_of_b = _listed(a), _listed(b)
+    runs_of_a = _listed(a)
+    runs_of_b = _listed(b)
     n_runs = len(runs_of_a), len(runs_of_b)
     needs_losses = bool(predictor or same_recipe)
     _check_given(n_runs, answers, accuracies, needs_losses)
@@ -212,8 +213,11 @@ def _check_given(n_runs: tuple[int, int], answers: Optional[tuple[Answers,
     `n_runs` are the numbers of runs of A and of B that have losses.
     """
     a, b = n_runs
-    others = answers is not None or accuracies is not None
-    if bool(a) != bool(b) or not (a or others):
+    has_answers = answers is not None
+    has_accuracies = accuracies is not None
+    is_one_sided = bool(a) != bool(b)
+    has_something = a or has_answers or has_accuracies
+    if is_one_sided or not has_something:
         raise InputError('comparison',
                          'losses, answers or accuracies of both A and B',
                          'nothing, or losses of only one of the two',
@@ -225,19 +229,24 @@ def _check_given(n_runs: tuple[int, int], answers: Optional[tuple[Answers,
             'a predictor or `same_recipe` runs',
             'Give the losses of A and B, too, or leave out the '
             'predictor and `same_recipe`.')
-    if answers is not None and (max(a, b) > 1 or accuracies is not None):
+    has_several_runs = max(a, b) > 1
+    if has_answers and (has_several_runs or has_accuracies):
+        found = 'accuracies'
+        if has_several_runs:
+            found = f'{a} and {b} runs with losses'
         raise InputError(
             'comparison by answers', 'one run of A and of B, and no '
-            'accuracies beside the answers',
-            f'{a} and {b} runs with losses' if max(a, b) > 1 else 'accuracies',
+            'accuracies beside the answers', found,
             'Give either answers of one run each, or accuracies of all runs.')
     if accuracies is not None and a:
-        rows = len(accuracies[0].models), len(accuracies[1].models)
-        if rows != n_runs:
+        of_a, of_b = accuracies
+        rows_of_a = len(of_a.models)
+        rows_of_b = len(of_b.models)
+        if (rows_of_a, rows_of_b) != n_runs:
             raise InputError(
                 'accuracies of A and of B',
                 f'a row for each of {a} and {b} runs',
-                f'{rows[0]} and {rows[1]} rows',
+                f'{rows_of_a} and {rows_of_b} rows',
                 'Give accuracies of exactly the runs whose '
                 'losses are given.')
 
@@ -307,7 +316,8 @@ def _notes_on_steps(models: Sequence[str]) -> list[str]:
     are_checkpoints = all('@' in model for model in models)
     # What follows an @ may also be a version, which tells nothing here.
     are_checkpoints &= all(step.isdecimal() for step in steps)
-    if not are_checkpoints or len(runs) == 1 or len(steps) == 1:
+    is_fair = len(runs) == 1 or len(steps) == 1
+    if is_fair or not are_checkpoints:
         return []
     return [
         f'{shortened(", ".join(models), 100)}: checkpoints at different '
@@ -330,9 +340,9 @@ def _notes_on_predictor(predictor: Predictor,
         notes.append(f'{shortened(", ".join(not_yet), 60)}: not predictable '
                      'yet, so no difference is predicted.')
     unknown = []
-    for name, n_items in zip(predictor.names, predictor.fit.observed.n_items):
-        if not n_items and name in above_chance:
-            unknown.append(name)
+    for part in predictor.benchmarks:
+        if not part.n_items and part.benchmark in above_chance:
+            unknown.append(part.benchmark)
     if unknown:
         notes.append(f'{shortened(", ".join(unknown), 60)}: the predictor '
                      'knows no numbers of items, so it cannot say how small a '
@@ -343,14 +353,15 @@ def _notes_on_predictor(predictor: Predictor,
 def _notes_on_distance(predictor: Predictor, joint: Joint,
                        n_runs: tuple[int, int], level: float) -> list[str]:
     """Return a note on benchmarks where A or B is far from training models."""
-    compared = joint.take(np.arange(sum(n_runs)))
-    predictions = predictor.predictions(compared, stand_in_names(n_runs),
-                                        level)
-    is_far = predictions.extrapolated[:, :, 0].any(axis=0)
+    rows = np.arange(sum(n_runs))
+    compared = joint.take(rows)
+    names = stand_in_names(n_runs)
+    predictions = predictor.predictions(compared, names, level)
+    extrapolated = predictions.extrapolated.any(axis=(0, 2))
     above_chance = predictable(predictor)
     far = []
-    for name, is_name_far in zip(predictor.names, is_far):
-        if is_name_far and name in above_chance:
+    for name, is_far in zip(predictor.names, extrapolated):
+        if is_far and name in above_chance:
             far.append(name)
     if not far:
         return []
@@ -426,7 +437,8 @@ def _decisive(found: Sequence[Difference], predictor: Optional[Predictor],
     usual = [MEAN, *main, *others, LOSS]
     chosen = named[next(name for name in usual if name in named)]
     loss = named.get(LOSS)
-    if loss is None or chosen.kind != PREDICTED or chosen.verdict != UNCLEAR:
+    is_undecided = chosen.kind == PREDICTED and chosen.verdict == UNCLEAR
+    if loss is None or not is_undecided:
         return chosen
     direction = BETTER if chosen.value > 0 else WORSE
     return loss if loss.verdict == direction else chosen

@@ -197,7 +197,10 @@ def _rows(parts: list[Difference]) -> list[list[str]]:
     for part in parts:
         has_items |= part.by_items is not None
         has_noise.update(part.errors)
-    origins = [o for o in (PREDICTOR, TEXTS, ITEMS, RUNS) if o in has_noise]
+    origins = []
+    for origin in (PREDICTOR, TEXTS, ITEMS, RUNS):
+        if origin in has_noise:
+            origins.append(origin)
     header = [
         '', 'B - A', 'interval', 'P(better)', 'verdict', 'detectable',
         'by items'
@@ -219,7 +222,8 @@ def _rows(parts: list[Difference]) -> list[list[str]]:
         if has_items:
             row.append(number_of(part, part.by_items, ''))
         for origin in origins:
-            row.append(number_of(part, part.errors.get(origin), ''))
+            error = part.errors.get(origin)
+            row.append(number_of(part, error, ''))
         rows.append(row)
     return rows
 
@@ -239,6 +243,7 @@ def _answer_rows(comparison: Comparison) -> list[list[str]]:
         row += [f'{n_items:g}' for n_items in pair['only']]
         for name, digits in _OF_ITEMS.items():
             value = pair[name]
-            row.append('-' if value is None else f'{value:{digits}}')
+            cell = '-' if value is None else f'{value:{digits}}'
+            row.append(cell)
         rows.append(row)
     return rows

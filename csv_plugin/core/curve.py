@@ -25,7 +25,8 @@ def accuracy_of(exponents: NDArray, floor: NDArray) -> NDArray[np.float64]:
 
     Exponents may have any shape, to which the shape of the floor broadcasts.
     """
-    return floor + (1 - floor) * expit(exponents)
+    share = expit(exponents)
+    return floor + (1 - floor) * share
 
 
 def item_variance(accuracy: NDArray) -> NDArray[np.float64]:
@@ -60,7 +61,9 @@ def line_at(exponents: NDArray, observed: NDArray, floor: NDArray,
     near = np.clip(exponents, -straight, straight)
     sigmoid = expit(near)
     slopes = (1 - floor) * sigmoid * (1 - sigmoid)
-    heights = accuracy_of(near, floor) + slopes * (exponents - near)
+    # The heights where the tangents touch the curve, and at the exponents.
+    touching = accuracy_of(near, floor)
+    heights = touching + slopes * (exponents - near)
     targets = exponents + (observed - heights) / slopes
     return Line(heights, slopes, targets)
 
@@ -79,10 +82,12 @@ def moments(mean: NDArray, variance: NDArray, floor: NDArray,
     weights = weights / weights.sum()
     deviation = np.sqrt(variance)
     # Shape `(M, B, 9)`, with one value for each node.
-    exponents = mean[..., None] + deviation[..., None] * nodes
+    away = deviation[..., None] * nodes
+    exponents = mean[..., None] + away
     accuracies = accuracy_of(exponents, floor[:, None])
     middle = accuracies @ weights
-    squares = (accuracies - middle[..., None])**2
-    from_exponents = squares @ weights
+    distances = accuracies - middle[..., None]
+    from_exponents = distances**2 @ weights
     from_items = noise * item_variance(middle)
-    return middle, np.sqrt(from_exponents + from_items)
+    variance_of_accuracies = from_exponents + from_items
+    return middle, np.sqrt(variance_of_accuracies)

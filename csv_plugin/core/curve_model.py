@@ -70,13 +70,16 @@ class CurveModel:
                  left_out_accuracies: NDArray,
                  observed: Observed,
                  settings: Settings = Settings()) -> None:
-        self.curves, self.observed, self.settings = curves, observed, settings
+        self.curves = curves
+        self.observed = observed
+        self.settings = settings
         self.left_out_accuracies = left_out_accuracies
         self.floor = curves.floor
         self.noise = 1 / filled_items(observed.n_items)
         # How far accuracies are above the floor: 0 at the floor, 1 at 1.
-        rest = np.maximum(1 - self.floor, TINY)
-        share = np.clip((left_out_accuracies - self.floor) / rest, *SHARES)
+        above = left_out_accuracies - self.floor
+        most_above = np.maximum(1 - self.floor, TINY)
+        share = np.clip(above / most_above, *SHARES)
         errors = observed.accuracies - left_out_accuracies
         seen = ~np.isnan(errors)
         self.variance = self._variance(errors, share)
@@ -90,9 +93,10 @@ class CurveModel:
                                    self.noise)
         # Tails are fitted to all benchmarks. If the stretch could be below 1,
         # intervals might be narrower than the errors from which they are made.
+        all_teach = np.ones(len(self.floor), bool)
         self.tails, self.between = self.left_out.calibrate(
             families,
-            teaching=np.ones(len(self.floor), bool),
+            teaching=all_teach,
             least_degrees=settings.least_degrees,
             least_stretch=1.)
 
@@ -103,21 +107,24 @@ class CurveModel:
         curve was fitted to the other families. `share`, `(M, B)`, is
         (predicted accuracy - floor) / (1 - floor), clipped to `SHARES`.
         """
-        slopes = (1 - self.floor) * share * (1 - share)
-        accuracies = self.left_out_accuracies
-        noise = self.noise * accuracies * (1 - accuracies)
-        # The variance follows from E[error^2 - noise of items] = slope^2 x
-        # variance of the exponent, with both sides summed over models.
-        excess = np.nansum(errors**2 - noise, axis=0)
-        square_slope = np.nansum(
-            np.where(np.isnan(errors), 0, slopes**2), axis=0)
         # Least standard deviation of an exponent, and the standard deviation
         # if no benchmark has any error to estimate it from.
         least, unknown = 0.01, 1.
-        variance = np.maximum(excess / np.maximum(square_slope, TINY),
-                              least**2)
-        is_known = ~np.isnan(errors).all(axis=0)
-        usual = np.median(variance[is_known]) if is_known.any() else unknown**2
+        seen = ~np.isnan(errors)
+        slopes = (1 - self.floor) * share * (1 - share)
+        predicted = self.left_out_accuracies
+        noise = self.noise * predicted * (1 - predicted)
+        # The variance follows from E[error^2 - noise of items] = slope^2 x
+        # variance of the exponent, with both sides summed over models.
+        excess_squares = errors**2 - noise
+        excess = np.nansum(excess_squares, axis=0)
+        square_slopes = np.where(seen, slopes**2, 0)
+        square_slope = np.maximum(square_slopes.sum(axis=0), TINY)
+        variance = np.maximum(excess / square_slope, least**2)
+        is_known = seen.any(axis=0)
+        usual = unknown**2
+        if is_known.any():
+            usual = np.median(variance[is_known])
         return np.where(is_known, variance, usual)
 
     @property
@@ -132,7 +139,8 @@ class CurveModel:
     @property
     def outliers(self) -> NDArray[np.bool_]:
         """Return the mask of models that lie far off, `(M,)`: always False."""
-        return np.zeros(len(self.observed.families), bool)
+        n_models = len(self.observed.families)
+        return np.zeros(n_models, bool)
 
     def joint(self,
               scores: NDArray,
@@ -143,8 +151,8 @@ class CurveModel:
         model; by default, every model is a family alone.
         """
         numbers = numbers_of(families, len(scores))
-        model_rows = [Exponents(self.curves.exponents(scores), numbers)]
-        return Joint(self, model_rows, *self.exponents(model_rows))
+        exponents = self.curves.exponents(scores)
+        return self._joint(Exponents(exponents, numbers))
 
     def left_out_joint(self) -> Joint:
         """Return the joint distribution of fitted models without own family.
@@ -152,19 +160,24 @@ class CurveModel:
         The means and variances of a model are those without its family; see
         `AccuracyModel.left_out_joint`.
         """
-        model_rows = [self._left_out_rows]
-        return Joint(self, model_rows, *self.exponents(model_rows))
+        return self._joint(self._left_out_rows)
+
+    def _joint(self, rows: Exponents) -> Joint:
+        mean, variance = self.exponents([rows])
+        return Joint(self, [rows], mean, variance)
 
     def exponents(self,
                   model_rows: Sequence[Exponents]) -> tuple[NDArray, NDArray]:
         """Return the means and the variances of exponents, `(M, B)` each."""
-        values = model_rows[0].values
-        return values, np.broadcast_to(self.variance, values.shape)
+        means = model_rows[0].values
+        variances = np.broadcast_to(self.variance, means.shape)
+        return means, variances
 
     def covariance(self,
                    model_rows: Sequence[Exponents]) -> NDArray[np.float64]:
         """Return covariances of exponents between models, `(B, M, M)`."""
-        return self.variance[:, None, None] * np.eye(len(model_rows[0].values))
+        n_models = len(model_rows[0].values)
+        return self.variance[:, None, None] * np.eye(n_models)
 
 
 def mean_loss_model(loss: NDArray, observed: Observed) -> CurveModel:
@@ -172,20 +185,21 @@ def mean_loss_model(loss: NDArray, observed: Observed) -> CurveModel:
 
     `loss` is the mean loss of each fitted model, `(M,)`.
     """
-    accuracies = observed.accuracies
-    curves = _mean_loss_curves(loss, accuracies, observed.chance)
+    accuracies, chance = observed.accuracies, observed.chance
+    curves = _mean_loss_curves(loss, accuracies, chance)
     left_out = np.full(accuracies.shape, np.nan)
     names = np.asarray(observed.families)
     for family in np.unique(names):
         out = names == family
-        if not out.all():
-            part = _mean_loss_curves(loss[~out], accuracies[~out],
-                                     observed.chance)
-            left_out[out] = accuracy_of(
-                part.exponents(loss[out, None]), part.floor)
-            # Where no model of another family was run, there is no prediction.
-            alone = np.isnan(accuracies[~out]).all(axis=0)
-            left_out[np.ix_(out, alone)] = np.nan
+        if out.all():
+            continue
+        others = accuracies[~out]
+        part = _mean_loss_curves(loss[~out], others, chance)
+        exponents = part.exponents(loss[out, None])
+        left_out[out] = accuracy_of(exponents, part.floor)
+        # Where no model of another family was run, there is no prediction.
+        alone = np.isnan(others).all(axis=0)
+        left_out[np.ix_(out, alone)] = np.nan
     left_out[np.isnan(accuracies)] = np.nan
     return CurveModel(curves, left_out, observed)
 
@@ -197,12 +211,14 @@ def _mean_loss_curves(loss: NDArray, accuracies: NDArray,
     `loss` is `(n,)`, `accuracies` are `(n, B)` and `chance` is `(B,)`. The
     curve of a benchmark without any accuracy is flat.
     """
-    parts: list[tuple[float, float, float]] = []
-    for column, level in zip(accuracies.T, chance):
-        if np.isnan(column).all():
-            parts.append((0., 0., float(level)))
-            continue
-        curve = fit_mean_loss(loss, column, float(level))
-        parts.append(
-            (float(curve.alpha), float(curve.beta), float(curve.floor)))
-    return Curves(*np.array(parts, float).T)
+    n_benchmarks = len(chance)
+    alpha = np.zeros(n_benchmarks)
+    beta = np.zeros(n_benchmarks)
+    floor = np.array(chance, float)
+    for b, column in enumerate(accuracies.T):
+        if not np.isnan(column).all():
+            curve = fit_mean_loss(loss, column, float(chance[b]))
+            alpha[b] = curve.alpha
+            beta[b] = curve.beta
+            floor[b] = curve.floor
+    return Curves(alpha, beta, floor)

@@ -50,7 +50,8 @@ def difference_of_losses(measured: ComparedLosses, level: float) -> Difference:
     if measured.recipes:
         noises[RUNS] = _noise_of_recipes(means, measured)
     n_a = measured.n_runs[0]
-    margin = LOSS_MARGIN * float(means[:n_a].mean())
+    mean_of_a = float(means[:n_a].mean())
+    margin = LOSS_MARGIN * mean_of_a
     value = float(measured.weights @ means)
     return Difference(LOSS, '', value, noises, level, margin)
 
@@ -69,7 +70,11 @@ def predictable(predictor: Predictor) -> list[str]:
 
     Accuracies on the other benchmarks are not predictable yet.
     """
-    return [p.benchmark for p in predictor.benchmarks if not p.at_chance]
+    found = []
+    for part in predictor.benchmarks:
+        if not part.at_chance:
+            found.append(part.benchmark)
+    return found
 
 
 def predictable_main(predictor: Predictor) -> list[str]:
@@ -96,17 +101,20 @@ def predicted_differences(predictor: Predictor, joint: Joint,
     if len(main) > 1:
         check_no_mean('predictor', shares)
         shares[MEAN] = np.isin(names, main) / len(main)
-    n_items = {part.benchmark: part.n_items for part in predictor.benchmarks}
+    n_items = {}
+    for part in predictor.benchmarks:
+        n_items[part.benchmark] = part.n_items
     found = []
     for name, share in shares.items():
-        part = _predicted_difference(joint, measured, name, share, level,
-                                     margin)
-        if n_items.get(name):
+        difference = _predicted_difference(joint, measured, name, share, level,
+                                           margin)
+        n_of_benchmark = n_items.get(name)
+        if n_of_benchmark:
             values = joint.accuracies @ share
-            by_items = _detectable_by_items(part, values, measured,
-                                            n_items[name])
-            part = replace(part, by_items=by_items)
-        found.append(part)
+            by_items = _detectable_by_items(difference, values, measured,
+                                            n_of_benchmark)
+            difference = replace(difference, by_items=by_items)
+        found.append(difference)
     return found
 
 
@@ -120,7 +128,8 @@ def _predicted_difference(joint: Joint, measured: ComparedLosses, name: str,
     """
     n_compared = measured.n_compared
     compared = joint.take(np.arange(n_compared))
-    weights = np.outer(measured.weights[:n_compared], share)
+    of_models = measured.weights[:n_compared]
+    weights = np.outer(of_models, share)
     shift = compared.sum(weights, level)
     degrees = joint.model.tails.degrees
     noises = {PREDICTOR: Noise.of_sum(shift, level, degrees)}
@@ -142,7 +151,8 @@ def _detectable_by_items(part: Difference, accuracies: NDArray,
     n_a = measured.n_runs[0]
     of_a = float(accuracies[:n_a].mean())
     of_b = float(accuracies[n_a:measured.n_compared].mean())
-    noises = {ITEMS: items_noise((of_a, of_b), n_items, measured.n_runs)}
+    noise = items_noise((of_a, of_b), n_items, measured.n_runs)
+    noises = {ITEMS: noise}
     # Observed accuracies would have the same noise of runs.
     if RUNS in part.noises:
         noises[RUNS] = part.noises[RUNS]
@@ -196,17 +206,21 @@ def differences_of_answers(pairs: Sequence[PairedAnswers],
         predicted.pop(MEAN, None)
     observed = []
     for pair in pairs:
+        noises = {ITEMS: pair.noise}
         observed.append(
-            Difference(OBSERVED, pair.benchmark, pair.value,
-                       {ITEMS: pair.noise}, level, margin))
+            Difference(OBSERVED, pair.benchmark, pair.value, noises, level,
+                       margin))
     if len(pairs) > 1:
         check_no_mean('answers', benchmarks)
-        value = np.mean([pair.value for pair in pairs])
-        error = np.linalg.norm([pair.noise.error for pair in pairs])
-        noise = Noise.even(float(error) / len(pairs))
+        values = [pair.value for pair in pairs]
+        errors = [pair.noise.error for pair in pairs]
+        value = float(np.mean(values))
+        # The noise of items is independent between benchmarks.
+        error_of_sum = float(np.linalg.norm(errors))
+        noise = Noise.even(error_of_sum / len(pairs))
+        noises = {ITEMS: noise}
         observed.append(
-            Difference(OBSERVED, MEAN, float(value), {ITEMS: noise}, level,
-                       margin))
+            Difference(OBSERVED, MEAN, value, noises, level, margin))
     with_runs = []
     combined = []
     for part in observed:
@@ -239,7 +253,8 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
     items = _items_of_both(a, b)
     for name, n_items in items.items():
         has_noise = n_items > 0 or n_runs != (1, 1)
-        if has_noise and _is_complete(a, name) and _is_complete(b, name):
+        is_complete = _is_complete(a, name) and _is_complete(b, name)
+        if has_noise and is_complete:
             names.append(name)
     if not names:
         raise InputError(
@@ -248,22 +263,26 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
             'Run all of them on the same benchmark. Give several runs of A or '
             'B, or its number of items: --predictor does, if it was fitted to '
             'the benchmark.')
-    a, b = a.select(benchmarks=names), b.select(benchmarks=names)
+    a = a.select(benchmarks=names)
+    b = b.select(benchmarks=names)
     # For each difference, the weights of the benchmarks in it, `(B,)`.
-    shares = dict(zip(names, np.eye(len(names))))
+    single = np.eye(len(names))
+    shares = dict(zip(names, single))
     is_main = np.isin(names, a.main).astype(float)
     if is_main.sum() > 1:
         check_no_mean('accuracies', shares)
         shares[MEAN] = is_main / is_main.sum()
     found = []
     for name, share in shares.items():
-        of_a, of_b = a.values @ share, b.values @ share
+        of_a = a.values @ share
+        of_b = b.values @ share
         if n_runs == (1, 1):
             noises = {ITEMS: _noise_of_items(a, b, share, items)}
         else:
             noises = {RUNS: run_noise((of_a, of_b), n_runs)}
         value = float(of_b.mean() - of_a.mean())
-        found.append(Difference(OBSERVED, name, value, noises, level, margin))
+        difference = Difference(OBSERVED, name, value, noises, level, margin)
+        found.append(difference)
     return found
 
 
@@ -290,7 +309,8 @@ def _items_of_both(a: AccuracyTable, b: AccuracyTable) -> dict[str, int]:
 
 def _is_complete(table: AccuracyTable, benchmark: str) -> bool:
     """Return True if all models of the table were run on the benchmark."""
-    return not np.isnan(table.column(benchmark)).any()
+    accuracies = table.column(benchmark)
+    return not np.isnan(accuracies).any()
 
 
 def _noise_of_items(a: AccuracyTable, b: AccuracyTable, share: NDArray,
@@ -303,5 +323,7 @@ def _noise_of_items(a: AccuracyTable, b: AccuracyTable, share: NDArray,
     errors = []
     for k, name in enumerate(a.benchmarks):
         pair = float(a.values[0, k]), float(b.values[0, k])
-        errors.append(items_noise(pair, items[name], (1, 1)).error)
-    return Noise.even(float(np.linalg.norm(share * errors)))
+        noise = items_noise(pair, items[name], (1, 1))
+        errors.append(noise.error)
+    error = np.linalg.norm(share * errors)
+    return Noise.even(float(error))

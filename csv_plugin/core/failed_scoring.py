@@ -38,7 +38,8 @@ def check_spread(where: str, models: Sequence[str], losses: NDArray,
     # ratio is 0.14.
     least_range = 1e-4
     for model, row in zip(models, losses):
-        ordered = np.sort(row[~np.isnan(row)])
+        known = row[~np.isnan(row)]
+        ordered = np.sort(known)
         n_units = len(ordered)
         if n_units < least:
             continue
@@ -49,8 +50,10 @@ def check_spread(where: str, models: Sequence[str], losses: NDArray,
                              'losses above 0 on most units',
                              f'0 on {n_zeros} of {n_units}', _REMEDY)
         n_at_end = int(ends * n_units)
-        low, high = ordered[n_at_end], ordered[-1 - n_at_end]
-        if n_units >= few and high - low <= least_range * high:
+        low = ordered[n_at_end]
+        high = ordered[-1 - n_at_end]
+        are_equal = high - low <= least_range * high
+        if are_equal and n_units >= few:
             raise InputError(f'{where}, model {model!r}',
                              'losses that differ from unit to unit',
                              f'{low:g} on nearly all of {n_units} units',
@@ -90,8 +93,9 @@ def check_models(where: str,
     means are only checked if each model has losses on `MANY` units or more.
     """
     check_spread(where, models, losses, least)
-    n_units = (~np.isnan(losses)).sum(axis=1)
-    scored = n_units.astype(bool)
+    is_known = ~np.isnan(losses)
+    n_units = is_known.sum(axis=1)
+    scored = n_units > 0
     means = np.nanmean(losses[scored], axis=1)
     # Mean losses in any usual unit, from bits per byte to nats per document.
     low, high = 0.01, 1e4

@@ -37,8 +37,9 @@ class Columns:
 
     def __post_init__(self) -> None:
         shape = (len(self.units), )
-        if (self.uniform.shape != shape or not self.uniform.any()
-                or not np.isfinite(self.uniform).all()):
+        has_shape = self.uniform.shape == shape
+        are_finite = np.isfinite(self.uniform).all()
+        if not (has_shape and are_finite and self.uniform.any()):
             raise InputError(
                 'feature columns',
                 f'finite uniform coefficients of shape {shape}, not all 0',
@@ -90,8 +91,9 @@ class Columns:
                     'Give the same columns in the same order. A predictor has '
                     'their names in predictor.columns.units.')
         trained.check_texts(self.fingerprint, where)
-        if not np.array_equal(
-                np.asarray(self.scored), np.asarray(trained.scored)):
+        scored = np.asarray(self.scored)
+        expected_scored = np.asarray(trained.scored)
+        if not np.array_equal(scored, expected_scored):
             raise InputError(
                 where, f'features made from the tokens that {of} counted',
                 'features of other tokens',
@@ -163,10 +165,10 @@ class FeatureTable:
             raise InputError(
                 'losses', '0 or more', f'{values.min():g}',
                 'Losses are -log p: change the sign of log-likelihoods.')
-        columns = Columns(
-            tuple(units),
-            np.ones(len(units)) / len(units),
-            fingerprint((unit, '') for unit in units))
+        n_units = len(units)
+        uniform = np.ones(n_units) / n_units
+        without_text = fingerprint((unit, '') for unit in units)
+        columns = Columns(tuple(units), uniform, without_text)
         return cls(tuple(models), columns, values)
 
     __repr__ = short_repr
@@ -181,9 +183,9 @@ class FeatureTable:
 
         Raises an `InputError` if a model is not in this table.
         """
-        place = dict(zip(self.models, range(len(self.models))))
-        check_known('features', models, place)
-        rows = [place[model] for model in models]
+        row_of = {model: row for row, model in enumerate(self.models)}
+        check_known('features', models, row_of)
+        rows = [row_of[model] for model in models]
         return FeatureTable(
             tuple(models), self.columns, self.values[rows], self.measured)
 
@@ -206,7 +208,10 @@ class FeatureTable:
             measured += table.measured
             values.append(table.values)
         return cls(
-            tuple(models), columns, np.concatenate(values), tuple(measured))
+            models=tuple(models),
+            columns=columns,
+            values=np.concatenate(values),
+            measured=tuple(measured))
 
 
 def mean_token_loss(
@@ -228,7 +233,8 @@ def bits_per_byte(table: LossTable) -> NDArray[np.float64]:
     the bytes of all texts. So it is a lower bound if some tokens were not
     scored. Raises an `InputError` if no token was scored by all models.
     """
-    bits = _common_losses(table).sum(axis=1) / np.log(2)
+    nats = _common_losses(table).sum(axis=1)
+    bits = nats / np.log(2)
     return bits / table.n_bytes.sum()
 
 
@@ -257,7 +263,8 @@ def counted_tokens(table: LossTable,
             'features', 'a token that every model scored',
             f'none of {len(counted)} tokens',
             'Leave out models that were not scored on all texts.')
-    unscored = np.isnan(table.losses[:, counted]).sum(axis=1)
+    is_unscored = np.isnan(table.losses[:, counted])
+    unscored = is_unscored.sum(axis=1)
     for model in np.flatnonzero(unscored):
         raise InputError(
             f'losses of {table.models[model]!r}',
@@ -274,7 +281,8 @@ def counted_losses(table: LossTable,
 
     Tokens that count, and errors, are as in `counted_tokens`.
     """
-    return np.where(counted_tokens(table, scored), table.losses, 0.0)
+    counted = counted_tokens(table, scored)
+    return np.where(counted, table.losses, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,7 +304,8 @@ class TokenColumns:
         """
         self.columns.check_texts(table.fingerprint)
         losses = counted_losses(table, self.columns.scored)
-        return FeatureTable(table.models, self.columns, losses @ self.matrix)
+        values = losses @ self.matrix
+        return FeatureTable(table.models, self.columns, values)
 
 
 def text_columns(table: LossTable,
@@ -311,13 +320,14 @@ def text_columns(table: LossTable,
     """
     counted = counted_tokens(table)
     weighted = counted if part is None else counted & part
-    kept, member = np.unique(
-        table.text_of_token()[weighted], return_inverse=True)
+    text_of_weighted = table.text_of_token()[weighted]
+    kept, member = np.unique(text_of_weighted, return_inverse=True)
+    names = tuple(table.text_ids[text] for text in kept)
     n_chars = table.n_chars[kept]
-    columns = Columns(
-        tuple(table.text_ids[text] for text in kept),
-        n_chars / table.n_chars.sum(), table.fingerprint, counted)
-    return TokenColumns(columns, _indicator(weighted, member, 1 / n_chars))
+    uniform = n_chars / table.n_chars.sum()
+    columns = Columns(names, uniform, table.fingerprint, counted)
+    matrix = _indicator(weighted, member, 1 / n_chars)
+    return TokenColumns(columns, matrix)
 
 
 def _indicator(counted: NDArray, member: NDArray,
@@ -328,9 +338,10 @@ def _indicator(counted: NDArray, member: NDArray,
     `counted`, `(T,)`, is a mask with n tokens, and `member`, `(n,)`, has the
     index k for each of them.
     """
-    shape = (len(counted), len(values))
-    return scipy.sparse.csc_array(
-        (values[member], (np.flatnonzero(counted), member)), shape=shape)
+    shape = len(counted), len(values)
+    rows = np.flatnonzero(counted)
+    return scipy.sparse.csc_array((values[member], (rows, member)),
+                                  shape=shape)
 
 
 def answer_mask(texts: Iterable[Text],
@@ -345,7 +356,8 @@ def answer_mask(texts: Iterable[Text],
         # Positions of tokens are in bytes, positions of answers in characters.
         start = len(text.text[:first].encode())
         end = len(text.text[:last].encode())
-        masks.append((tokens.starts < end) & (tokens.ends > start))
+        overlaps = (tokens.starts < end) & (tokens.ends > start)
+        masks.append(overlaps)
     return np.concatenate(masks)
 
 
@@ -364,6 +376,6 @@ def equal_rows(values: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     order = np.lexsort(values.T[::-1])
     first = np.arange(len(values))
     for before, row in zip(order, order[1:]):
-        if (values[before] == values[row]).all():
+        if np.array_equal(values[before], values[row]):
             first[row] = first[before]
     return order, first

@@ -19,7 +19,7 @@ from csv_plugin.core.calibration import doubt_of
 from csv_plugin.core.kernels import (PARTS, Standardised, parts_of_benchmark,
                                      shared_parts)
 from csv_plugin.core.observed import Observed, filled_items
-from csv_plugin.core.posterior import N_PARTS, SCALES, Posterior
+from csv_plugin.core.posterior import SCALES, Posterior, natural
 from csv_plugin.core.settings import Settings
 
 
@@ -54,25 +54,34 @@ class Fitted:
                  settings: Settings,
                  tangent_dual: Optional[NDArray] = None,
                  doubt: Optional[NDArray] = None) -> None:
-        self.standardised, self.observed = standardised, observed
-        self.floor, self.hyper, self.shares = floor, hyper, shares
-        self.straight, self.settings = straight, settings
-        self.means = (standardised.means @ shares).T
-        self.worst = self.means[:, standardised.sound].max(axis=1)
-        self.part_variances = dict(zip(PARTS, np.exp(2 * hyper[:N_PARTS])))
-        self.scales, self.noise = np.exp(hyper[SCALES:]).reshape(2, -1)
+        self.standardised = standardised
+        self.observed = observed
+        self.floor = floor
+        self.hyper = hyper
+        self.shares = shares
+        self.straight = straight
+        self.settings = settings
+        self.means = standardised.followed(shares)
+        sound = standardised.sound
+        self.worst = self.means[:, sound].max(axis=1)
+        part_variances, self.scales, self.noise = natural(hyper)
+        self.part_variances = dict(zip(PARTS, part_variances))
         shared = self.shared_kernel()
         if tangent_dual is None or doubt is None:
             self.tangent_dual = np.zeros_like(self.means)
             self.doubt = np.zeros_like(observed.accuracies)
             self._find_modes(shared)
         else:
-            self.tangent_dual, self.doubt = tangent_dual, doubt
+            self.tangent_dual = tangent_dual
+            self.doubt = doubt
         self.dual = np.empty_like(self.means)
-        mean, variance = np.empty((2, *observed.accuracies.shape))
+        means = []
+        variances = []
         for b in range(len(self.dual)):
-            mean[:, b], variance[:, b] = self._leave_out(b, shared)
-        self.left_out = mean, variance
+            mean, variance = self._leave_out(b, shared)
+            means.append(mean)
+            variances.append(variance)
+        self.left_out = np.column_stack(means), np.column_stack(variances)
 
     # Each of the following methods for one benchmark b makes a posterior of
     # this benchmark, and its memory is free again when the method returns.
@@ -83,11 +92,15 @@ class Fitted:
         Models that lie far off get additional noise (`doubt`), and the modes
         are then found again.
         """
-        errors, deviations = np.zeros((2, *self.doubt.shape))
+        errors = []
+        deviations = []
         for b in range(len(self.means)):
-            errors[:, b], deviations[:, b] = self._find_mode(b, shared)
-        self.doubt = doubt_of(errors, deviations, self.observed.teaching,
-                              self.settings.outlier)
+            error, deviation = self._find_mode(b, shared)
+            errors.append(error)
+            deviations.append(deviation)
+        self.doubt = doubt_of(
+            np.column_stack(errors), np.column_stack(deviations),
+            self.observed.teaching, self.settings.outlier)
         # The second search starts from the modes of the first one.
         for b in range(len(self.means)):
             self._find_mode(b, shared)
@@ -127,22 +140,28 @@ class Fitted:
 
     def _unsolved(self, b: int, shared: NDArray) -> Posterior:
         """Return a posterior of benchmark b alone, before a mode is found."""
-        models, observed, mean = self.standardised, self.observed, self.means[
-            b]
-        kernel = self._kernel_of(
-            parts_of_benchmark(models, models, mean, mean, self.worst[b], b))
+        models = self.standardised
+        mean = self.means[b]
+        own_parts = parts_of_benchmark(models, models, mean, mean,
+                                       self.worst[b], b)
+        kernel = self._kernel_of(own_parts)
         kernel += shared
         # Unknown numbers of items are replaced by the median over benchmarks
         # here, as the posterior of a single benchmark cannot compute it.
-        items = filled_items(observed.n_items)
-        # It has no effect, as no hyper-parameters are learned here.
-        teaching = np.array([True])
-        part = Posterior(models, observed.accuracies[:, [b]], items[[b]],
-                         self.floor[[b]], teaching, self.straight,
-                         self.settings)
-        n_benchmarks = len(self.noise)
-        own = [SCALES + b, SCALES + n_benchmarks + b]
-        part.hyper = np.append(self.hyper[:SCALES], self.hyper[own])
+        items = filled_items(self.observed.n_items)
+        part = Posterior(
+            models,
+            self.observed.accuracies[:, [b]],
+            items[[b]],
+            self.floor[[b]],
+            # It has no effect, as no hyper-parameters are learned here.
+            teaching=np.array([True]),
+            straight=self.straight,
+            settings=self.settings)
+        scale = SCALES + b
+        noise = scale + len(self.noise)
+        own = self.hyper[[scale, noise]]
+        part.hyper = np.append(self.hyper[:SCALES], own)
         part.doubt = self.doubt[:, [b]]
         part.follow(self.shares[:, [b]], kernel[None])
         return part
@@ -156,8 +175,8 @@ class Fitted:
         takes much memory, so keep it as long as it is needed, but not longer.
         """
         models = self.standardised
-        return self._kernel_of(
-            shared_parts(models, models, self.settings.tilt, True))
+        parts = shared_parts(models, models, self.settings.tilt, True)
+        return self._kernel_of(parts)
 
     def _kernel_of(
             self, parts: Iterator[tuple[str, NDArray]]) -> NDArray[np.float64]:
@@ -189,7 +208,7 @@ class Fitted:
 
         They are prior covariances between the N new models of `standardised`.
         """
-        means = (standardised.means @ self.shares).T
+        means = standardised.followed(self.shares)
         return self._covariances(standardised, standardised, means, True)
 
     def _covariances(self, new: Standardised, old: Standardised,
@@ -203,11 +222,15 @@ class Fitted:
         models, as in `shared_parts`.
         """
         settings = self.settings
-        shared = self._kernel_of(shared_parts(new, old, settings.tilt, same))
-        new_means = (new.means @ self.shares).T
+        shared_by_name = shared_parts(new, old, settings.tilt, same)
+        shared = self._kernel_of(shared_by_name)
+        new_means = new.followed(self.shares)
         for b, worst in enumerate(self.worst):
             parts = parts_of_benchmark(new, old, new_means[b], old_means[b],
                                        worst, b)
             kernel = self._kernel_of(parts)
             kernel += shared
-            yield settings.level_width**2 + self.scales[b]**2 * kernel
+            # Changed in place, as a matrix may take much memory.
+            kernel *= self.scales[b]**2
+            kernel += settings.level_width**2
+            yield kernel

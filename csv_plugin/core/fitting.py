@@ -54,9 +54,8 @@ def fit_predictor(
                          'log-likelihoods.')  # yapf: disable
     # Matrices are small, so several threads of the BLAS would only wait.
     with threadpool_limits(limits=1, user_api='blas'):
-        model = AccuracyModel(
-            fit.units.losses(fit.losses, fit.benchmarks), fit.observed,
-            settings)
+        losses = fit.units.losses(fit.losses, fit.benchmarks)
+        model = AccuracyModel(losses, fit.observed, settings)
     return _predictor(features, fit, model)
 
 
@@ -71,8 +70,8 @@ def fit_mean_loss_predictor(features: FeatureTable,
     """
     units = replace(units, answers={}) if units else None
     fit = _prepared(features, accuracies, families, units)
-    model = mean_loss_model(fit.losses @ features.columns.uniform,
-                            fit.observed)
+    mean_losses = fit.losses @ features.columns.uniform
+    model = mean_loss_model(mean_losses, fit.observed)
     return _predictor(features, fit, model)
 
 
@@ -84,7 +83,8 @@ def _prepared(features: FeatureTable, accuracies: AccuracyTable,
     """
     losses = features.select(accuracies.models).values
     accuracies = accuracies.select(benchmarks=accuracies.benchmarks_run)
-    known = ~np.isnan(accuracies.values).all(axis=1)
+    was_run = ~np.isnan(accuracies.values)
+    known = was_run.any(axis=1)
     if units is None:
         units = Units.of(features.columns)
     rows = _in_order(losses, accuracies.values, known, units.columns, families)
@@ -96,16 +96,16 @@ def _prepared(features: FeatureTable, accuracies: AccuracyTable,
             'count once.')
     losses = losses[rows]
     units = units.without_twins(losses)
-    observed = Observed(accuracies.values[rows],
-                        tuple(families[row] for row in rows),
+    names = tuple(accuracies.models[row] for row in rows)
+    own_families = tuple(families[row] for row in rows)
+    observed = Observed(accuracies.values[rows], own_families,
                         accuracies.chance, accuracies.n_items)
     # The file of a predictor keeps losses of tokens in 32 bits. Fit to the
     # rounded losses, so that a loaded predictor is the same.
     tokens = units.tokens
     losses[:, tokens] = losses[:, tokens].astype(np.float32)
-    return Fit(
-        tuple(accuracies.models[row] for row in rows), accuracies.benchmarks,
-        accuracies.main, losses, observed, units)
+    return Fit(names, accuracies.benchmarks, accuracies.main, losses, observed,
+               units)
 
 
 def _in_order(losses: NDArray, accuracies: NDArray, known: NDArray,
@@ -118,7 +118,9 @@ def _in_order(losses: NDArray, accuracies: NDArray, known: NDArray,
     `accuracies` are `(M, B)`. Raises an `InputError` if equal models have
     different families.
     """
-    cells = np.hstack([losses[:, columns], np.nan_to_num(accuracies, nan=-1)])
+    # NaN is not equal to itself.
+    comparable = np.nan_to_num(accuracies, nan=-1)
+    cells = np.hstack([losses[:, columns], comparable])
     order, first = equal_rows(cells)
     for row, twin in enumerate(first):
         # With the family of one left out, it would be predicted from its copy.
@@ -136,17 +138,28 @@ def _in_order(losses: NDArray, accuracies: NDArray, known: NDArray,
     del cells  # They take as much memory as the losses.
     part = losses[np.ix_(single, columns)]
     part.sort(axis=1)
-    return single[np.lexsort((*part[:, :3].T, part.sum(axis=1)))]
+    smallest = part[:, :3]
+    sums = part.sum(axis=1)
+    # `lexsort` sorts by its last key first.
+    places = np.lexsort((*smallest.T, sums))
+    return single[places]
 
 
 def _predictor(features: FeatureTable, fit: Fit,
                model: Union[AccuracyModel, CurveModel]) -> Predictor:
     """Return the predictor of a fitted statistical model."""
-    mean_losses = np.sort(fit.losses @ features.columns.uniform)
+    mean_losses = fit.losses @ features.columns.uniform
+    lowest = mean_losses.min()
+    highest = mean_losses.max()
     versions = dict(
         csv_plugin=__version__, numpy=np.__version__, scipy=scipy.__version__)
-    return Predictor(features.columns, fit, model, benchmark_fits(fit, model),
-                     versions, mean_losses[[0, -1]])
+    return Predictor(
+        features.columns,
+        fit,
+        model,
+        benchmarks=benchmark_fits(fit, model),
+        versions=versions,
+        mean_losses=np.array([lowest, highest]))
 
 
 def benchmark_fits(
@@ -162,23 +175,24 @@ def benchmark_fits(
     families = np.array(observed.families)
     fits = []
     for b, name in enumerate(fit.benchmarks):
-        rows = np.flatnonzero(~np.isnan(observed.accuracies[:, b]))
+        was_run = ~np.isnan(observed.accuracies[:, b])
+        rows = np.flatnonzero(was_run)
         accuracy = observed.accuracies[rows, b]
-        chance, n_items = float(observed.chance[b]), int(observed.n_items[b])
-        difference = left_out.accuracies[rows, b] - accuracy
+        errors = left_out.accuracies[rows, b] - accuracy
+        n_families = len(np.unique(families[rows]))
         # Errors are only known with models of two or more families.
         error = expected = np.nan
-        if np.isfinite(difference).any() and len(set(families[rows])) > 1:
-            error = np.sqrt(np.nanmean(difference**2))
+        if n_families > 1 and np.isfinite(errors).any():
+            mean_square = np.nanmean(errors**2)
+            error = np.sqrt(mean_square)
             deviations = left_out.deviations[rows, b]
             expected = model.tails.stretch * np.nanmedian(deviations)
-        fit_models = tuple(fit.names[row] for row in rows)
         fits.append(
             BenchmarkFit(
                 benchmark=name,
-                chance=chance,
-                n_items=n_items,
-                fit_models=fit_models,
+                chance=float(observed.chance[b]),
+                n_items=int(observed.n_items[b]),
+                fit_models=tuple(fit.names[row] for row in rows),
                 main=name in fit.main,
                 at_chance=bool(observed.at_chance[b]),
                 error=float(error),

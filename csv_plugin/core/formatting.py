@@ -28,7 +28,8 @@ def interval(low: float, high: float, chance: float = 0.0) -> str:
     """
     if math.isnan(low):
         return '?'
-    first, last = math.floor(percent(low)), math.ceil(percent(high))
+    first = math.floor(percent(low))
+    last = math.ceil(percent(high))
     if first <= percent(chance) and last == 100:
         return ANY
     return f'{first}-{last}'

@@ -58,7 +58,8 @@ from csv_plugin.core.between import correlations_of_pairs
 from csv_plugin.core.calibration import LARGEST_ERROR, LeftOut, Tails
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, accuracy_of,
                                    item_variance, line_at, moments)
-from csv_plugin.core.kernels import families_by_number
+from csv_plugin.core.kernels import (diagonals, families_by_number,
+                                     rows_of_families)
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.settings import Settings
 
@@ -169,17 +170,23 @@ class Joint:
             return self.shared
         return np.full(len(self.mean), self.model.between)
 
+    @property
+    def deviation(self) -> NDArray[np.float64]:
+        """Standard deviations of the exponents, `(M, B)`."""
+        return np.sqrt(self.variance)
+
     # ---- single accuracies
 
     @cached_property
     def _moments(self) -> tuple[NDArray, NDArray]:
-        return moments(self.mean, self.variance, self.model.floor,
-                       self.model.noise)
+        model = self.model
+        return moments(self.mean, self.variance, model.floor, model.noise)
 
     @property
     def accuracies(self) -> NDArray[np.float64]:
         """Expected accuracies in 0..1, `(M, B)`."""
-        return self._moments[0]
+        means, _ = self._moments
+        return means
 
     @property
     def expected_errors(self) -> NDArray[np.float64]:
@@ -191,31 +198,39 @@ class Joint:
         of freedom are as low as 2.5, and then these root mean squares are more
         than twice the observed errors.
         """
-        return self.model.tails.stretch * self._moments[1]
+        _, deviations = self._moments
+        return self.model.tails.stretch * deviations
 
     def halves(self, level: float) -> Halves:
         """Return the half widths of the intervals about `accuracies`.
 
         `level` is the probability that an interval holds the accuracy.
         """
-        floor, noise = self.model.floor, self.model.noise
+        floor = self.model.floor
+        noise = self.model.noise
         quantile = self.model.tails.quantile(level)
-        away = quantile * np.sqrt(self.variance)
+        away = quantile * self.deviation
         low = accuracy_of(self.mean - away, floor)
         high = accuracy_of(self.mean + away, floor)
         # The expected accuracy may lie outside, as the curve bends.
         down = np.maximum(self.accuracies - low, 0)
         up = np.maximum(high - self.accuracies, 0)
-        noise_down = quantile * np.sqrt(noise * item_variance(low))
-        noise_up = quantile * np.sqrt(noise * item_variance(high))
+        variance_low = noise * item_variance(low)
+        variance_high = noise * item_variance(high)
+        noise_down = quantile * np.sqrt(variance_low)
+        noise_up = quantile * np.sqrt(variance_high)
         return Halves(down, up, noise_down, noise_up)
 
     def intervals(self, level: float) -> tuple[NDArray, NDArray]:
         """Return the lower and upper limits of accuracies, `(M, B)` each."""
         half = self.halves(level)
-        low = self.accuracies - np.hypot(half.down, half.noise_down)
-        high = self.accuracies + np.hypot(half.up, half.noise_up)
-        return np.clip(low, 0, 1), np.clip(high, 0, 1)
+        below = np.hypot(half.down, half.noise_down)
+        above = np.hypot(half.up, half.noise_up)
+        low = self.accuracies - below
+        high = self.accuracies + above
+        low = np.clip(low, 0, 1)
+        high = np.clip(high, 0, 1)
+        return low, high
 
     # ---- several accuracies at once
 
@@ -238,10 +253,13 @@ class Joint:
         """Correlations of exponents between models, R_b, `(B, M, M)`."""
         if self.within is not None:
             return _correlations(self.within)
-        alone = _correlations(self.model.covariance(self.model_rows))
-        common = np.sqrt(np.outer(self.between, self.between))
-        own = np.sqrt(np.outer(1 - self.between, 1 - self.between))
-        return own * alone + common * alone.mean(axis=0)
+        covariance = self.model.covariance(self.model_rows)
+        # A_b and A of the formula above.
+        alone = _correlations(covariance)
+        mean = alone.mean(axis=0)
+        own = 1 - self.between
+        own_of_pairs = np.sqrt(np.outer(own, own))
+        return own_of_pairs * alone + self._between_of_pairs * mean
 
     @property
     def _across(self) -> NDArray[np.float64]:
@@ -249,8 +267,13 @@ class Joint:
 
         They are `(M, M)`, the same for each pair of benchmarks.
         """
-        common = np.sqrt(np.outer(self.between, self.between))
-        return common * self.correlations.mean(axis=0)
+        mean = self.correlations.mean(axis=0)
+        return self._between_of_pairs * mean
+
+    @property
+    def _between_of_pairs(self) -> NDArray[np.float64]:
+        """Geometric mean of `between` of each two models, `(M, M)`."""
+        return np.sqrt(np.outer(self.between, self.between))
 
     @property
     def _pairs(self) -> NDArray[np.float64]:
@@ -274,20 +297,21 @@ class Joint:
         `level` is the probability that the interval holds the sum.
         """
         value = float((weights * self.accuracies).sum())
-        half = self.halves(level)
+        down, up, noise_down, noise_up = self.halves(level)
         # The sum falls if accuracies with a positive weight fall, and if
         # accuracies with a negative weight rise.
-        down, noise_down = half.down, half.noise_down
-        up, noise_up = half.up, half.noise_up
         adds = weights > 0
-        below = self._half_of_sum(weights, np.where(adds, down, up),
-                                  np.where(adds, noise_down, noise_up))
-        above = self._half_of_sum(weights, np.where(adds, up, down),
-                                  np.where(adds, noise_up, noise_down))
+        half_below = np.where(adds, down, up)
+        noise_below = np.where(adds, noise_down, noise_up)
+        half_above = np.where(adds, up, down)
+        noise_above = np.where(adds, noise_up, noise_down)
+        below = self._half_of_sum(weights, half_below, noise_below)
+        above = self._half_of_sum(weights, half_above, noise_above)
         # Intervals of single accuracies are cut at 0 and 1, so the sum of
-        # their limits may be closer.
-        limits = np.sort(weights * np.array(self.intervals(level)), axis=0)
-        least, most = limits.sum(axis=(1, 2))
+        # their limits may be closer. The shape is `(2, M, B)`.
+        limits = np.array(self.intervals(level))
+        weighted_limits = np.sort(weights * limits, axis=0)
+        least, most = weighted_limits.sum(axis=(1, 2))
         low = max(value - below, float(least))
         high = min(value + above, float(most))
         positive = self._probability(value, low, high, level)
@@ -300,8 +324,10 @@ class Joint:
         `half` and `noise`, `(M, B)`, are the half widths of single accuracies
         on this side, from exponents and from the noise of items.
         """
-        noise_square = ((weights * noise)**2).sum()
-        return float(np.sqrt(self._square(weights * half) + noise_square))
+        square = self._square(weights * half)
+        weighted_noise = weights * noise
+        noise_square = (weighted_noise**2).sum()
+        return float(np.sqrt(square + noise_square))
 
     def _probability(self, value: float, low: float, high: float,
                      level: float) -> float:
@@ -312,7 +338,9 @@ class Joint:
         if half <= 0:
             return float(np.heaviside(value, .5))
         quantile = tails.quantile(level) / tails.stretch
-        return float(stdtr(tails.degrees, value / half * quantile))
+        # The distance from 0 in units of the scale of Student's t.
+        distance = value / half * quantile
+        return float(stdtr(tails.degrees, distance))
 
     def _square(self, halves: NDArray) -> float:
         """Return the squared half width of the interval of a sum.
@@ -320,11 +348,12 @@ class Joint:
         `halves`, `(M, B)`, are the half widths of the weighted summands. Each
         has the sign of the weight of its summand.
         """
-        moved = np.flatnonzero(halves.any(axis=1))
-        if len(moved) == 1:
+        has_weight = halves.any(axis=1)
+        if has_weight.sum() == 1:
             # Correlations between models, which take long, are not needed.
-            square = _square_of_sum(halves[moved], self.between[moved])
-            return float(square[0])
+            (square, ) = _square_of_sum(halves[has_weight],
+                                        self.between[has_weight])
+            return float(square)
         across = self._across
         own = self.correlations - across
         of_own = np.einsum('ib,bij,jb->', halves, own, halves)
@@ -340,17 +369,21 @@ class Joint:
         limits of their intervals. `benchmarks` are indices, and `level` is the
         probability that an interval holds the mean.
         """
-        half = self.halves(level)
-        below = self._halves_of_means(half.down[:, benchmarks],
-                                      half.noise_down[:, benchmarks])
-        above = self._halves_of_means(half.up[:, benchmarks],
-                                      half.noise_up[:, benchmarks])
-        middle = self.accuracies[:, benchmarks].mean(axis=1)
+        # All arrays below have the chosen benchmarks only.
+        halves = [part[:, benchmarks] for part in self.halves(level)]
+        limits = [part[:, benchmarks] for part in self.intervals(level)]
+        accuracies = self.accuracies[:, benchmarks]
+        down, up, noise_down, noise_up = halves
+        below = self._halves_of_means(down, noise_down)
+        above = self._halves_of_means(up, noise_up)
+        middle = accuracies.mean(axis=1)
         # Intervals of single accuracies are cut at 0 and 1, so the mean of
         # their limits may lie closer to the middle. Then it is the limit.
-        least, most = self.intervals(level)
-        low = np.maximum(middle - below, least[:, benchmarks].mean(axis=1))
-        high = np.minimum(middle + above, most[:, benchmarks].mean(axis=1))
+        lows, highs = limits
+        least = lows.mean(axis=1)
+        most = highs.mean(axis=1)
+        low = np.maximum(middle - below, least)
+        high = np.minimum(middle + above, most)
         return middle, low, high
 
     def _halves_of_means(self, half: NDArray, noise: NDArray) -> NDArray:
@@ -362,7 +395,8 @@ class Joint:
         """
         n_benchmarks = half.shape[1]
         square = _square_of_sum(half / n_benchmarks, self.between)
-        noise_square = ((noise / n_benchmarks)**2).sum(axis=1)
+        weighted_noise = noise / n_benchmarks
+        noise_square = (weighted_noise**2).sum(axis=1)
         return np.sqrt(square + noise_square)
 
     def draws(self, n: int = DRAWS) -> NDArray[np.float64]:
@@ -370,25 +404,27 @@ class Joint:
 
         They include the noise of items, and may lie outside of 0..1.
         """
-        model, rng = self.model, np.random.default_rng(SEED)
+        model = self.model
+        tails = self.model.tails
+        rng = np.random.default_rng(SEED)
         n_models, n_benchmarks = self.mean.shape
-        deviation = np.sqrt(self.variance)
-        across = self._across
-        common = rng.standard_normal((n, n_models)) @ _root(across)
+        shape = n, n_models
+        deviation, across = self.deviation, self._across
+        common = rng.standard_normal(shape) @ _root(across)
         # A draw of Student's t is a normal draw divided by the square root of
         # (chi-square / degrees of freedom).
-        chi = rng.chisquare(model.tails.degrees, n) / model.tails.degrees
-        widen = model.tails.stretch / np.sqrt(chi)[:, None]
+        chi_square = rng.chisquare(tails.degrees, (n, 1))
+        widen = tails.stretch / np.sqrt(chi_square / tails.degrees)
         found = np.empty((n, n_models, n_benchmarks))
         for b in range(n_benchmarks):
             root = _root(self.correlations[b] - across)
-            own = rng.standard_normal((n, n_models)) @ root
+            own = rng.standard_normal(shape) @ root
             away = widen * (common + own)
             exponents = self.mean[:, b] + deviation[:, b] * away
             accuracies = accuracy_of(exponents, model.floor[b])
-            noise_deviation = np.sqrt(model.noise[b] *
-                                      item_variance(accuracies))
-            noise = rng.standard_normal(accuracies.shape) * noise_deviation
+            noise_variance = model.noise[b] * item_variance(accuracies)
+            noise = rng.standard_normal(shape)
+            noise *= np.sqrt(noise_variance)
             found[:, :, b] = accuracies + widen * noise
         return found
 
@@ -403,16 +439,20 @@ class Joint:
         variance of model m comes from one error that all models share;
         `common` is `(M,)`.
         """
-        added = np.diagonal(covariance, axis1=1, axis2=2)
-        deviation, variance = np.sqrt(self.variance), self.variance + added
+        deviation = self.deviation
+        added = diagonals(covariance)
+        variance = self.variance + added
+        shared_variance = common[:, None] * added
         n_models, n_benchmarks = self.mean.shape
         # Covariances between models on each benchmark.
         within = self.correlations * _products(deviation.T)
-        within += _products(np.sqrt(common[:, None] * added).T)
+        shared_deviation = np.sqrt(shared_variance)
+        within += _products(shared_deviation.T)
         rows = np.arange(n_models)
         within[:, rows, rows] = variance.T
         # Covariances between benchmarks of each model.
-        of_models = self.between[:, None, None] * _products(deviation)
+        of_models = _products(deviation)
+        of_models *= self.between[:, None, None]
         of_models += covariance
         columns = np.arange(n_benchmarks)
         of_models[:, columns, columns] = variance
@@ -442,21 +482,27 @@ class Joint:
         seen = ~np.isnan(observed)
         if not seen.any():
             return self
-        mean, variance = self.mean.copy(), self.variance.copy()
-        shared, families = self.between.copy(), self.model_rows[0].families
-        within = self.correlations * _products(np.sqrt(variance).T)
-        pairs, benchmarks = self._pairs, np.arange(mean.shape[1])
-        for family in np.unique(families[seen.any(axis=1)]):
-            rows = np.flatnonzero(families == family)
+        mean = self.mean.copy()
+        variance = self.variance.copy()
+        shared = self.between.copy()
+        within = self.correlations * _products(self.deviation.T)
+        pairs = self._pairs
+        benchmarks = np.arange(mean.shape[1])
+        families = self.model_rows[0].families
+        for rows in rows_of_families(families):
+            if not seen[rows].any():
+                continue
             of_family = self.take(rows)
-            mean[rows], after, shared[rows] = of_family._conditioned(
-                observed[rows], pairs)
-            variance[rows] = np.diagonal(after, axis1=1, axis2=2).T
+            moments_after = of_family._conditioned(observed[rows], pairs)
+            mean[rows], after, shared[rows] = moments_after
+            variance[rows] = diagonals(after).T
             block = np.ix_(benchmarks, rows, rows)
             before = within[block]
-            factor = after @ np.linalg.pinv(before, SINGULAR, hermitian=True)
-            within[:, rows] = factor @ within[:, rows]
-            within[:, :, rows] = within[:, rows].transpose(0, 2, 1)
+            inverse = np.linalg.pinv(before, SINGULAR, hermitian=True)
+            factor = after @ inverse
+            with_others = factor @ within[:, rows]
+            within[:, rows] = with_others
+            within[:, :, rows] = with_others.transpose(0, 2, 1)
             within[block] = after
         return replace(
             self,
@@ -478,27 +524,32 @@ class Joint:
         one model on one benchmark; the M B cells are ordered by benchmark,
         then by model.
         """
-        model, (n_models, n_benchmarks) = self.model, self.mean.shape
+        model = self.model
+        settings = self.model.settings
+        n_models, n_benchmarks = self.mean.shape
         prior_mean = self.mean.T.ravel()
         prior = self._covariance_of_cells(observed, pairs)
         accuracies = observed.T.ravel()
         cells = np.flatnonzero(~np.isnan(accuracies))
+        benchmarks = cells // n_models
         known = Known(
             prior=prior_mean[cells],
             covariance=prior[np.ix_(cells, cells)],
             accuracies=accuracies[cells],
-            floor=np.repeat(model.floor, n_models)[cells],
-            noise=np.repeat(model.noise, n_models)[cells],
-            straight=max(form.straight for form in model.settings.forms))
+            floor=model.floor[benchmarks],
+            noise=model.noise[benchmarks],
+            straight=max(form.straight for form in settings.forms))
         # The mean moves by the covariances with the known cells, times the
         # dual, as in core.posterior.
         dual = known.mode()
         with_known = prior[:, cells]
         mean = prior_mean + with_known @ dual
-        gain = np.linalg.solve(known.matrix(dual), with_known.T)
+        matrix = known.matrix(dual)
+        gain = np.linalg.solve(matrix, with_known.T)
         after = prior - with_known @ gain
+        # Rounding may leave a variance that is too small.
         lacking = np.maximum(LEAST_VARIANCE - np.diag(after), 0)
-        after[np.diag_indices(len(after))] += lacking
+        after += np.diag(lacking)
         # Axes: benchmark, model, benchmark, model.
         after = after.reshape(n_benchmarks, n_models, n_benchmarks, n_models)
         within = np.einsum('bibj->bij', after)
@@ -515,21 +566,25 @@ class Joint:
         prediction, its correlations with other benchmarks are reduced.
         """
         n_models, n_benchmarks = self.mean.shape
-        errors = np.abs(observed - self.accuracies) / self.expected_errors
+        distances = np.abs(observed - self.accuracies)
+        errors = distances / self.expected_errors
         # The fraction of an error that counts for other benchmarks. It is 1
         # for cells without an accuracy, as fmax ignores NaN.
-        kept = 1 / np.fmax(errors / LARGEST_ERROR, 1)
-        kept = kept.T.ravel()
+        reduction = np.fmax(errors / LARGEST_ERROR, 1)
+        kept = 1 / reduction.T.ravel()
         # Between benchmarks: the mean over pairs, plus each pair's difference
         # from this mean.
+        between_models = self.correlations.mean(axis=0)
         correlations = np.tile(self._across, (n_benchmarks, n_benchmarks))
-        correlations += np.kron(pairs, self.correlations.mean(axis=0))
+        correlations += np.kron(pairs, between_models)
         correlations *= np.outer(kept, kept)
         for b in range(n_benchmarks):
-            block = slice(b * n_models, (b + 1) * n_models)
+            first = b * n_models
+            block = slice(first, first + n_models)
             correlations[block, block] = self.correlations[b]
-        deviation = np.sqrt(self.variance).T.ravel()
-        return _possible(correlations) * np.outer(deviation, deviation)
+        correlations = _possible(correlations)
+        deviation = self.deviation.T.ravel()
+        return correlations * np.outer(deviation, deviation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -559,14 +614,18 @@ class Known:
         dual = np.zeros(len(self.prior))
         for _ in range(GIVEN_STEPS):
             above = self._line(dual).targets - self.prior
-            step = np.linalg.solve(self.matrix(dual), above) - dual
-            before, length = self._cost(dual), 1.
-            while self._cost(dual + length * step) > before:
+            matrix = self.matrix(dual)
+            aim = np.linalg.solve(matrix, above)
+            step = aim - dual
+            cost = self._cost(dual)
+            length = 1.
+            while self._cost(dual + length * step) > cost:
                 length /= 2
                 if length < LEAST_LENGTH:
                     return dual
             dual = dual + length * step
-            if np.abs(step).max() <= SAME * np.abs(dual).max():
+            largest_change = np.abs(step).max()
+            if largest_change <= SAME * np.abs(dual).max():
                 return dual
         return dual
 
@@ -576,7 +635,8 @@ class Known:
         The tangents touch the curve at the exponents of this dual. The target
         of a known accuracy is the exponent at which its tangent reaches it.
         """
-        noise_of_targets = self._variance / self._line(dual).slopes**2
+        slopes = self._line(dual).slopes
+        noise_of_targets = self._variance / slopes**2
         return self.covariance + np.diag(noise_of_targets)
 
     @property
@@ -594,7 +654,8 @@ class Known:
     def _cost(self, dual: NDArray) -> float:
         """Return the negative log posterior density, up to a constant."""
         errors = self.accuracies - self._line(dual).heights
-        of_accuracies = (errors**2 / self._variance).sum()
+        squares = errors**2 / self._variance
+        of_accuracies = squares.sum()
         of_exponents = dual @ self.covariance @ dual
         return float(of_accuracies + of_exponents) / 2
 
@@ -610,12 +671,14 @@ def correlation_between(covariance: NDArray) -> NDArray[np.float64]:
     n_models, n_benchmarks, _ = covariance.shape
     if n_benchmarks == 1:
         return np.zeros(n_models)
-    variance = np.diagonal(covariance, axis1=1, axis2=2)
+    variance = diagonals(covariance)
+    deviation = np.sqrt(variance)
     # The sum over pairs of different benchmarks is the sum over all pairs
     # minus the sum over pairs of a benchmark with itself.
     of_same = variance.sum(axis=1)
-    covariances = covariance.sum(axis=(1, 2)) - of_same
-    products = np.sqrt(variance).sum(axis=1)**2 - of_same
+    of_all = covariance.sum(axis=(1, 2))
+    covariances = of_all - of_same
+    products = deviation.sum(axis=1)**2 - of_same
     return np.clip(covariances / products, 0, 1)
 
 
@@ -642,8 +705,9 @@ def _products(values: NDArray) -> NDArray[np.float64]:
 
 def _correlations(covariance: NDArray) -> NDArray[np.float64]:
     """Return the correlations that belong to covariances, `(B, M, M)` both."""
-    deviation = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-    return np.clip(covariance / _products(deviation), -1, 1)
+    deviation = np.sqrt(diagonals(covariance))
+    correlations = covariance / _products(deviation)
+    return np.clip(correlations, -1, 1)
 
 
 def _possible(correlations: NDArray) -> NDArray[np.float64]:

@@ -74,7 +74,9 @@ class UnitLosses:
         `units`, `(M, K)`, are the losses.
         """
         n_units = units.shape[1]
-        return cls(units, np.arange(n_units), np.full(n_units, ''), {})
+        columns = np.arange(n_units)
+        no_sources = np.full(n_units, '')
+        return cls(units, columns, no_sources, answers={})
 
     @property
     def units(self) -> NDArray[np.float64]:
@@ -127,13 +129,22 @@ class Standardised:
         """
         return self.scale.deviations(self.losses)
 
-    @cached_property
+    @property
     def sound(self) -> NDArray[np.bool_]:
         """Mask of the models that are not absurd, `(M,)`.
 
         `Settings.sound` defines absurd models.
         """
-        return np.abs(self.means[:, 0]) <= self.scale.settings.sound
+        distances = np.abs(self.means[:, 0])
+        return distances <= self.scale.settings.sound
+
+    def followed(self, shares: NDArray) -> NDArray[np.float64]:
+        """Return the mean loss that each of B benchmarks follows, `(B, M)`.
+
+        It is a weighted mean of the C mean losses, with weights `shares`,
+        `(C, B)`.
+        """
+        return (self.means @ shares).T
 
     def __len__(self) -> int:
         return len(self.means)
@@ -164,7 +175,8 @@ class Scale:
 
     def __init__(self, losses: UnitLosses, logarithms: bool,
                  settings: Settings) -> None:
-        self.logarithms, self.settings = logarithms, settings
+        self.logarithms = logarithms
+        self.settings = settings
         n_units = len(losses.columns)
         self.typical = typical_losses(losses.units)
         self.reliability = np.ones(n_units)
@@ -172,21 +184,25 @@ class Scale:
             # A first mean over all units, which shows the absurd models. They
             # are left out of the estimate of the noise.
             values = self._values(losses)
-            values = values[self._sound(values)]
-            self.reliability = 1 / noise_of_units(values, settings.least_noise)
+            sound = self._sound(values)
+            noise = noise_of_units(values[sound], settings.least_noise)
+            self.reliability = 1 / noise
             del values
         values = self._values(losses)
-        self.middle, self.width = middle_and_width(values.mean(axis=1))
+        of_all_units = values.mean(axis=1)
+        self.middle, self.width = middle_and_width(of_all_units)
         sound = self._sound(values)
         values = values[sound]
         self.centre = values.mean(axis=0)
         self.groups = self._groups(values, losses.sources)
         of_groups = values @ self.groups
         self.group_middle, self.group_width = middle_and_width(of_groups)
-        self.size = _size(self._deviations(values))
+        deviations = self._deviations(values)
+        self.size = _size(deviations)
         self.answers = {}
         for b, of_benchmark in losses.answers.items():
-            self.answers[b] = AnswerScale(of_benchmark[sound], settings.knee)
+            sound_losses = of_benchmark[sound]
+            self.answers[b] = AnswerScale(sound_losses, settings.knee)
 
     @cached_property
     def columns_of_answers(self) -> dict[int, int]:
@@ -194,9 +210,12 @@ class Scale:
 
         Keys are the indices of the benchmarks that have own answers.
         """
-        first = 1 + self.groups.shape[1]
-        columns = range(first, first + len(self.answers))
-        return dict(zip(self.answers, columns))
+        # Column 0 is the mean over all units, and the groups come next.
+        n_groups = self.groups.shape[1]
+        found: dict[int, int] = {}
+        for b in self.answers:
+            found[b] = 1 + n_groups + len(found)
+        return found
 
     def __call__(self, losses: UnitLosses, families: NDArray) -> Standardised:
         """Return the standardised losses of M models.
@@ -225,11 +244,15 @@ class Scale:
         They are computed for a few models at a time, as a table may take much
         memory.
         """
-        found = np.empty((len(losses), len(losses.columns)))
-        for first in range(0, len(losses), MODELS_AT_ONCE):
+        n_models = len(losses)
+        found = np.empty((n_models, len(losses.columns)))
+        for first in range(0, n_models, MODELS_AT_ONCE):
             rows = slice(first, first + MODELS_AT_ONCE)
-            part = self._deviations(self._values(losses.take(rows)))
-            found[rows] = rounded(part / self.size)
+            of_rows = losses.take(rows)
+            values = self._values(of_rows)
+            deviations = self._deviations(values)
+            deviations /= self.size
+            found[rows] = rounded(deviations)
         return found
 
     def _values(self, losses: UnitLosses) -> NDArray:
@@ -250,8 +273,13 @@ class Scale:
         replaces the loss.
         """
         least = self.settings.least * self.typical
-        by = np.maximum(losses, least) if self.logarithms else self.typical
-        return np.where(losses > least, self.reliability / by, 0)
+        # The derivative of loss / typical is 1 / typical, and the derivative
+        # of its logarithm is 1 / loss.
+        divisor = self.typical
+        if self.logarithms:
+            divisor = np.maximum(losses, least)
+        slopes = self.reliability / divisor
+        return np.where(losses > least, slopes, 0)
 
     def _sound(self, values: NDArray) -> NDArray[np.bool_]:
         """Return the mask of the fitted models that are not absurd, `(M,)`.
@@ -261,7 +289,8 @@ class Scale:
         """
         means = values.mean(axis=1)
         middle, width = middle_and_width(means)
-        return np.abs(means - middle) / width <= self.settings.sound
+        distances = np.abs(means - middle) / width
+        return distances <= self.settings.sound
 
     def _deviations(self, values: NDArray) -> NDArray:
         """Turn values, `(M, K)`, into deviations in place, and return them.
@@ -289,8 +318,11 @@ class Scale:
                 groups = [sources == name for name in names]
         elif n_units > 2:
             groups = self._clusters(values)
+        # `(G, K)`, also without any group.
         is_member = np.reshape(groups, (-1, n_units))
-        return (is_member / is_member.sum(axis=1, keepdims=True)).T
+        sizes = is_member.sum(axis=1, keepdims=True)
+        weights = is_member / sizes
+        return weights.T
 
     def _clusters(self, values: NDArray) -> list[NDArray]:
         """Return the mask of the units, `(K,)`, of each cluster.
@@ -301,11 +333,13 @@ class Scale:
         """
         n_units = values.shape[1]
         # At most `CLUSTERED` units are clustered. `part` has their indices.
-        part = np.linspace(0, n_units - 1, min(n_units, CLUSTERED))
-        part = np.unique(part.round().astype(int))
+        n_clustered = min(n_units, CLUSTERED)
+        evenly_spaced = np.linspace(0, n_units - 1, n_clustered).round()
+        part = np.unique(evenly_spaced.astype(int))
         # Deviations of units from the mean over all units, each divided by its
         # standard deviation over models.
-        shift = values.mean(axis=1, keepdims=True) - self.centre.mean()
+        of_all_units = values.mean(axis=1, keepdims=True)
+        shift = of_all_units - self.centre.mean()
         alike = values[:, part]
         alike -= self.centre[part]
         alike -= shift
@@ -315,7 +349,9 @@ class Scale:
         # The first cluster contains all units.
         for members in clusters(alike.T)[1:]:
             if len(members) >= least_size:
-                found.append(np.isin(np.arange(n_units), part[members]))
+                is_member = np.zeros(n_units, bool)
+                is_member[part[members]] = True
+                found.append(is_member)
         return found
 
 
@@ -330,22 +366,27 @@ class AnswerScale:
     def __init__(self, losses: NDArray, knee: float) -> None:
         self.knee = knee
         values = self._values(losses)
-        self.middle, self.width = middle_and_width(values.mean(axis=1))
+        means = values.mean(axis=1)
+        self.middle, self.width = middle_and_width(means)
         self.centre = values.mean(axis=0)
-        self.size = _size(self._deviations(values))
+        deviations = self._deviations(values)
+        self.size = _size(deviations)
 
     def __call__(self, losses: NDArray) -> tuple[NDArray, NDArray]:
         """Return the standardised means, `(M,)`, and deviations, `(M, T)`."""
         values = self._values(losses)
-        means = (values.mean(axis=1) - self.middle) / self.width
-        return means, self._deviations(values) / self.size
+        means = values.mean(axis=1)
+        means = (means - self.middle) / self.width
+        deviations = self._deviations(values) / self.size
+        return means, deviations
 
     def _values(self, losses: NDArray) -> NDArray:
         return np.log1p(losses / self.knee)
 
     def _deviations(self, values: NDArray) -> NDArray:
         centred = values - self.centre
-        return centred - centred.mean(axis=1, keepdims=True)
+        of_models = centred.mean(axis=1, keepdims=True)
+        return centred - of_models
 
 
 def clusters(rows: NDArray) -> list[list[int]]:
@@ -361,7 +402,8 @@ def clusters(rows: NDArray) -> list[list[int]]:
     # `linkage` numbers the single rows first, then the clusters that it forms,
     # in the order in which it forms them.
     members = [[row] for row in range(len(rows))]
-    for first, second, *_ in linkage(rows, 'ward').astype(int):
+    joins = linkage(rows, 'ward').astype(int)
+    for first, second, *_ in joins:
         members.append(members[first] + members[second])
     joined = members[len(rows):]
     return joined[::-1]
@@ -374,8 +416,9 @@ def _size(deviations: NDArray) -> float:
     of a typical model have length 1, whatever the number of units. So the
     amounts of `Settings` mean the same for every table.
     """
-    total = np.einsum('mk,mk->', deviations, deviations)
-    return float(np.sqrt(max(total / len(deviations), TINY)))
+    total_square = np.einsum('mk,mk->', deviations, deviations)
+    mean_square = total_square / len(deviations)
+    return float(np.sqrt(max(mean_square, TINY)))
 
 
 def typical_losses(losses: NDArray) -> NDArray[np.float64]:
@@ -384,15 +427,19 @@ def typical_losses(losses: NDArray) -> NDArray[np.float64]:
     `losses` are `(M, K)`. The median is 1 if no loss of the unit is above 0.
     """
     above = losses > 0
+    n_models = len(losses)
     n_above = above.sum(axis=0)
     # For each unit, its losses above 0 in ascending order come first.
     ordered = np.where(above, losses, np.inf)
     ordered.sort(axis=0)
+    # The places of the two losses in the middle, or twice the same place.
+    lower_places = (n_above - 1) // 2
+    upper_places = np.minimum(n_above // 2, n_models - 1)
     units = np.arange(losses.shape[1])
-    # The two losses in the middle, or twice the same loss.
-    lower = ordered[(n_above - 1) // 2, units]
-    upper = ordered[np.minimum(n_above // 2, len(losses) - 1), units]
-    return np.where(n_above > 0, lower / 2 + upper / 2, 1)
+    lower = ordered[lower_places, units]
+    upper = ordered[upper_places, units]
+    medians = lower / 2 + upper / 2
+    return np.where(n_above > 0, medians, 1)
 
 
 def rounded(values: NDArray) -> NDArray[np.float64]:
@@ -401,7 +448,8 @@ def rounded(values: NDArray) -> NDArray[np.float64]:
     The memory layout determines the order in which numpy sums the values, and
     so the last bits of the sums.
     """
-    return values.round(DIGITS, out=np.empty(values.shape))
+    found = np.empty(values.shape)
+    return values.round(DIGITS, out=found)
 
 
 def middle_and_width(values: NDArray) -> tuple[NDArray, NDArray]:
@@ -415,11 +463,12 @@ def middle_and_width(values: NDArray) -> tuple[NDArray, NDArray]:
     quartiles are equal, the width is the standard deviation.
     """
     low, middle, high = np.quantile(values, [.25, .5, .75], axis=0)
-    quartiles = high - low
-    deviations = values.std(axis=0)
-    wide = np.minimum(deviations / 2, 1.5 * quartiles)
-    width = np.maximum(quartiles / 1.35, wide)
-    return middle, np.where(quartiles > 0, width, deviations) + TINY
+    between_quartiles = high - low
+    deviation = values.std(axis=0)
+    half_deviation = np.minimum(deviation / 2, 1.5 * between_quartiles)
+    width = np.maximum(between_quartiles / 1.35, half_deviation)
+    width = np.where(between_quartiles > 0, width, deviation)
+    return middle, width + TINY
 
 
 def noise_of_units(values: NDArray, least: float) -> NDArray[np.float64]:
@@ -432,18 +481,26 @@ def noise_of_units(values: NDArray, least: float) -> NDArray[np.float64]:
     each unit's noise, the square of `least` times the standard deviation of
     the unit's values is added.
     """
+    n_models = len(values)
     centred = values - values.mean(axis=0)
-    variance = np.einsum('mk,mk->k', centred, centred) / len(centred)
+    variance = np.einsum('mk,mk->k', centred, centred) / n_models
     deviation = np.sqrt(variance) + 1e-9
+    least_variance = (least * deviation)**2
     weights = 1 / deviation
     for _ in range(FACTOR_STEPS):
         factor = centred @ weights
         factor /= factor.std() + TINY
-        loadings = centred.T @ factor / len(factor)
-        noise = np.maximum(variance - loadings**2, 0)
-        noise += (least * deviation)**2
-        weights = loadings / noise
-    return np.sqrt(noise)
+        loadings = centred.T @ factor / n_models
+        # The part of the variance that the factor does not explain.
+        noise_variance = np.maximum(variance - loadings**2, 0)
+        noise_variance += least_variance
+        weights = loadings / noise_variance
+    return np.sqrt(noise_variance)
+
+
+def diagonals(matrices: NDArray) -> NDArray[np.float64]:
+    """Return the diagonals of N matrices `(N, K, K)`, `(N, K)`."""
+    return np.diagonal(matrices, axis1=1, axis2=2)
 
 
 def wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
@@ -470,8 +527,9 @@ def slope_of_wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
     """Return the derivative of `wiener` with respect to `first`, `(M, N)`."""
     first = np.maximum(first, 0)[:, None]
     second = np.maximum(second, 0)[None]
-    return np.where(first < second, first * second - first**2 / 2,
-                    second**2 / 2)
+    rising = first * second - first**2 / 2
+    constant = second**2 / 2
+    return np.where(first < second, rising, constant)
 
 
 def shared_parts(new: Standardised, old: Standardised, tilt: float,
@@ -484,18 +542,23 @@ def shared_parts(new: Standardised, old: Standardised, tilt: float,
     `Settings`.
     """
     units = new.units
-    yield 'units', units @ (units if same else old.units).T
-    del units  # They may take more memory than all covariances.
-    related = new.families[:, None] == old.families
+    old_units = units if same else old.units
+    yield 'units', units @ old_units.T
+    del units, old_units  # They may take more memory than all covariances.
+    same_family = new.families[:, None] == old.families
     # Computed in place, as covariances of many models take much memory.
-    family = np.outer(new.means[:, 0], old.means[:, 0])
+    new_means = new.means[:, 0]
+    old_means = old.means[:, 0]
+    family = np.outer(new_means, old_means)
     family *= tilt
     family += 1
-    family *= related
+    family *= same_family
     yield 'family', family
     del family
-    shape = len(new), len(old)
-    yield 'own', np.eye(*shape) if same else np.zeros(shape)
+    own = np.zeros((len(new), len(old)))
+    if same:
+        np.fill_diagonal(own, 1)
+    yield 'own', own
 
 
 def parts_of_benchmark(new: Standardised, old: Standardised, new_mean: NDArray,
@@ -512,7 +575,9 @@ def parts_of_benchmark(new: Standardised, old: Standardised, new_mean: NDArray,
     yield 'bend', wiener(worst - new_mean, worst - old_mean)
     yield 'spread', np.outer(new_mean, old_mean)
     if b in new.answers:
-        yield 'answers', new.answers[b] @ old.answers[b].T
+        new_answers = new.answers[b]
+        old_answers = old.answers[b]
+        yield 'answers', new_answers @ old_answers.T
 
 
 def covariances(models: Standardised, means: NDArray, worst: NDArray,
@@ -523,17 +588,19 @@ def covariances(models: Standardised, means: NDArray, worst: NDArray,
     the same on all benchmarks. `means` and `worst` are as in `variances`.
     `shared` has the parts that `shared_parts` yields, by name.
     """
-    n_models, n_benchmarks = len(models), len(worst)
+    n_models = len(models)
+    n_benchmarks = len(worst)
     found = {name: part[None] for name, part in shared.items()}
-    found['answers'] = np.zeros((1, n_models, n_models))
+    shape = n_models, n_models
+    found['answers'] = np.zeros((1, *shape))
     own_parts = ['spread', 'bend']
     if models.answers:
         own_parts.append('answers')
     for name in own_parts:
-        found[name] = np.zeros((n_benchmarks, n_models, n_models))
+        found[name] = np.zeros((n_benchmarks, *shape))
     for b in range(n_benchmarks):
-        parts = parts_of_benchmark(models, models, means[b], means[b],
-                                   worst[b], b)
+        mean = means[b]
+        parts = parts_of_benchmark(models, models, mean, mean, worst[b], b)
         for name, part in parts:
             found[name][b] = part
     return [found[name] for name in PARTS]
@@ -549,19 +616,24 @@ def variances(models: Standardised, means: NDArray, worst: NDArray,
     `(B,)`, are the largest such mean losses of the fitted models that are not
     absurd.
     """
+    n_models = len(models)
     n_rows = len(worst) if models.answers else 1
-    answers = np.zeros((n_rows, len(models)))
+    answers = np.zeros((n_rows, n_models))
     for b, part in models.answers.items():
-        answers[b] = (part**2).sum(axis=1)
+        squares = part**2
+        answers[b] = squares.sum(axis=1)
     better = np.maximum(worst[:, None] - means, 0)
     units = models.units
+    square_lengths = np.einsum('mk,mk->m', units, units)
+    mean_loss = models.means[:, 0]
+    family = 1 + tilt * mean_loss**2
     return dict(
         spread=means**2,
-        units=np.einsum('mk,mk->m', units, units)[None],
+        units=square_lengths[None],
         answers=answers,
         bend=better**3 / 3,
-        family=(1 + tilt * models.means[:, 0]**2)[None],
-        own=np.ones((1, len(models))))
+        family=family[None],
+        own=np.ones((1, n_models)))
 
 
 def families_by_number(families: Sequence[str]) -> NDArray[np.int64]:
@@ -572,8 +644,21 @@ def families_by_number(families: Sequence[str]) -> NDArray[np.int64]:
     numbers: dict[str, int] = {}
     found = []
     for family in families:
-        found.append(numbers.setdefault(family, len(numbers)))
+        number = numbers.setdefault(family, len(numbers))
+        found.append(number)
     return np.array(found, int)
+
+
+def rows_of_families(families: NDArray) -> list[NDArray[np.int64]]:
+    """Return, for each family, the row indices of its models.
+
+    `families`, `(M,)`, has the number of each model's family.
+    """
+    found = []
+    for family in np.unique(families):
+        is_member = families == family
+        found.append(np.flatnonzero(is_member))
+    return found
 
 
 def numbers_of(families: Optional[Sequence[str]],

@@ -130,7 +130,10 @@ class TextLosses(Sequence[TokenLosses]):
         """Return the losses on all given texts, in their order."""
         if isinstance(texts, cls):
             return texts
-        ids, hashes, n_chars, spans = [], [], [], []
+        ids = []
+        hashes = []
+        n_chars = []
+        spans = []
         # The empty array makes `concatenate` work if there is no text.
         losses = [np.zeros(0)]
         for text in texts:
@@ -140,8 +143,11 @@ class TextLosses(Sequence[TokenLosses]):
             spans.append(text.spans)
             losses.append(text.losses)
         return cls(
-            tuple(ids), tuple(hashes), np.array(n_chars, np.int64),
-            TextSpans.of(spans), np.concatenate(losses))
+            ids=tuple(ids),
+            hashes=tuple(hashes),
+            n_chars=np.array(n_chars, np.int64),
+            spans=TextSpans.of(spans),
+            losses=np.concatenate(losses))
 
     @classmethod
     def concatenate(cls, parts: Sequence['TextLosses']) -> 'TextLosses':
@@ -156,7 +162,9 @@ class TextLosses(Sequence[TokenLosses]):
             return with_texts[0]
         ids: list[str] = []
         hashes: list[str] = []
-        n_chars, spans, losses = [], [], []
+        n_chars = []
+        spans = []
+        losses = []
         for part in with_texts:
             ids += part.ids
             hashes += part.hashes
@@ -164,17 +172,23 @@ class TextLosses(Sequence[TokenLosses]):
             spans.append(part.spans)
             losses.append(part.losses)
         return cls(
-            tuple(ids), tuple(hashes), np.concatenate(n_chars),
-            TextSpans.concatenate(spans), np.concatenate(losses))
+            ids=tuple(ids),
+            hashes=tuple(hashes),
+            n_chars=np.concatenate(n_chars),
+            spans=TextSpans.concatenate(spans),
+            losses=np.concatenate(losses))
 
     def select(self, rows: Sequence[int]) -> 'TextLosses':
         """Return the losses on the texts with the given indices."""
-        if list(rows) == list(range(len(self))):
+        if [*rows] == [*range(len(self))]:
             return self
+        tokens = self.spans.tokens_of(rows)
         return TextLosses(
-            tuple(self.ids[row] for row in rows),
-            tuple(self.hashes[row] for row in rows), self.n_chars[rows],
-            self.spans.select(rows), self.losses[self.spans.tokens_of(rows)])
+            ids=tuple(self.ids[row] for row in rows),
+            hashes=tuple(self.hashes[row] for row in rows),
+            n_chars=self.n_chars[rows],
+            spans=self.spans.select(rows),
+            losses=self.losses[tokens])
 
     def in_order(self, where: str, ids: Sequence[str],
                  hashes: Sequence[str]) -> 'TextLosses':
@@ -190,13 +204,14 @@ class TextLosses(Sequence[TokenLosses]):
                 text that is not in it, or have another hash of a text.
         """
         row_of_id = {text_id: row for row, text_id in enumerate(self.ids)}
-        _refuse(where,
-                set(ids) - row_of_id.keys(), 'no losses on',
+        missing = {*ids} - {*self.ids}
+        unknown = {*self.ids} - {*ids}
+        _refuse(where, missing, 'no losses on',
                 'Score the missing texts, or give all shards.')
-        _refuse(where,
-                row_of_id.keys() - set(ids), 'losses on unknown texts,',
+        _refuse(where, unknown, 'losses on unknown texts,',
                 'Read the validation set that was scored.')
-        found = self.select([row_of_id[text_id] for text_id in ids])
+        rows = [row_of_id[text_id] for text_id in ids]
+        found = self.select(rows)
         # Texts without a recorded hash are not compared.
         changed = []
         for text_id, ours, theirs in zip(ids, found.hashes, hashes):
@@ -213,10 +228,9 @@ class TextLosses(Sequence[TokenLosses]):
         if isinstance(text, slice):
             return self.select(range(len(self))[text])
         row = range(len(self))[text]
-        return TokenLosses(self.ids[row],
-                           self.losses[self.spans.tokens_of([row])],
-                           self.spans[row], int(self.n_chars[row]),
-                           self.hashes[row])
+        tokens = self.spans.tokens_of([row])
+        return TokenLosses(self.ids[row], self.losses[tokens], self.spans[row],
+                           int(self.n_chars[row]), self.hashes[row])
 
     __repr__ = short_repr
 
@@ -276,7 +290,17 @@ class LossTable:
 
     def text_of_token(self) -> NDArray[np.int64]:
         """Return the index of each token's text, 0..S-1, `(T,)`."""
-        return np.repeat(np.arange(len(self.text_ids)), self.spans.n_tokens)
+        return _texts_of_tokens(self.spans.token_offsets)
+
+
+def _texts_of_tokens(offsets: NDArray) -> NDArray[np.int64]:
+    """Return the index of each token's text, `(T,)`.
+
+    `offsets`, `(S + 1,)`, are as `TextSpans.token_offsets`.
+    """
+    n_tokens = np.diff(offsets)
+    texts = np.arange(len(n_tokens))
+    return np.repeat(texts, n_tokens)
 
 
 def _means(losses: NDArray, offsets: NDArray) -> NDArray[np.float64]:
@@ -285,10 +309,11 @@ def _means(losses: NDArray, offsets: NDArray) -> NDArray[np.float64]:
     `losses`, `(T,)`, are of one model, and `offsets`, `(S + 1,)`, are as
     `TextSpans.token_offsets`. A text without a scored token has NaN.
     """
-    text = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    scored = ~np.isnan(losses)
+    text = _texts_of_tokens(offsets)
     n_texts = len(offsets) - 1
-    sums = np.bincount(text, np.where(scored, losses, 0), n_texts)
+    scored = ~np.isnan(losses)
+    known_losses = np.where(scored, losses, 0)
+    sums = np.bincount(text, known_losses, n_texts)
     counts = np.bincount(text, scored, n_texts)
     with np.errstate(invalid='ignore'):
         return sums / counts
@@ -363,10 +388,15 @@ class TargetTokens(PublicNames):
             (row, ) = map_losses(own.losses[None], own.spans, self.spans)
             rows.append(row)
             means.append(_means(row, offsets))
-        check_models('token losses', tuple(losses), np.array(means), MANY)
+        models = tuple(losses)
+        check_models('token losses', models, np.array(means), MANY)
         return LossTable(
-            tuple(losses), self.text_ids, np.stack(rows), self.spans,
-            ordered[0].n_chars, self.fingerprint)
+            models=models,
+            text_ids=self.text_ids,
+            losses=np.stack(rows),
+            spans=self.spans,
+            n_chars=ordered[0].n_chars,
+            fingerprint=self.fingerprint)
 
     def _ordered(self, model: str, texts: Sequence[TokenLosses]) -> TextLosses:
         """Return the losses of a model with texts in the order of `text_ids`.
@@ -379,7 +409,8 @@ class TargetTokens(PublicNames):
         check_unique(where, found.ids)
         found = found.in_order(where, self.text_ids, self.hashes)
         n_bytes = found.spans.n_bytes
-        for text in np.flatnonzero(n_bytes != self.spans.n_bytes):
+        is_other = n_bytes != self.spans.n_bytes
+        for text in np.flatnonzero(is_other):
             raise InputError(f'{where}, text {self.text_ids[text]!r}',
                              f'a text of {self.spans.n_bytes[text]} bytes',
                              f'a text of {n_bytes[text]} bytes',

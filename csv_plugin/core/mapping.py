@@ -35,18 +35,23 @@ def map_losses(losses: NDArray[np.float64], sources: Sequence[TokenSpans],
     >>> map_losses(np.array([[1.0, 4.0, 0.5]]), [source], [target])
     array([[3. , 2.5]])
     """
-    source, target = TextSpans.of(sources), TextSpans.of(targets)
+    source = TextSpans.of(sources)
+    target = TextSpans.of(targets)
     source_widths = source.ends - source.starts
     target_widths = target.ends - target.starts
     operator = _operator(source, target)
-    mapped = np.empty((len(losses), len(target_widths)))
+    n_models = len(losses)
+    mapped = np.empty((n_models, len(target_widths)))
     for model, row in enumerate(losses):
         scored = ~np.isnan(row)
-        mapped[model] = operator @ np.where(scored, row, 0)
+        known_losses = np.where(scored, row, 0)
+        mapped[model] = operator @ known_losses
         # Widths, mapped like losses, are the numbers of scored bytes of the
         # target tokens.
-        covered = np.rint(operator @ (scored * source_widths))
-        mapped[model, covered < target_widths] = np.nan
+        scored_widths = np.where(scored, source_widths, 0)
+        scored_bytes = np.rint(operator @ scored_widths)
+        has_gap = scored_bytes < target_widths
+        mapped[model, has_gap] = np.nan
     return mapped
 
 
@@ -75,7 +80,8 @@ def _operator(source: TextSpans,
     rows = np.append(wide.rows, empty.rows)
     columns = np.append(wide.columns, empty.columns)
     shape = len(target.starts), len(source.starts)
-    return scipy.sparse.csr_array((shares, (rows, columns)), shape=shape)
+    entries = shares, (rows, columns)
+    return scipy.sparse.csr_array(entries, shape=shape)
 
 
 def _overlaps(source: TextSpans, target: TextSpans) -> _Entries:
@@ -84,16 +90,20 @@ def _overlaps(source: TextSpans, target: TextSpans) -> _Entries:
     The fraction is the number of bytes that source and target token have in
     common, divided by the number of bytes of the source token.
     """
-    bounds = np.unique(np.concatenate([*source.placed, *target.placed]))
+    edges = np.concatenate([*source.placed, *target.placed])
+    bounds = np.unique(edges)
     # The bytes between two neighbouring bounds belong to at most one source
     # token and at most one target token.
-    rows = _holders(target, bounds[:-1])
-    columns = _holders(source, bounds[:-1])
+    firsts = bounds[:-1]
+    lengths = np.diff(bounds)
+    rows = _holders(target, firsts)
+    columns = _holders(source, firsts)
     is_shared = (rows >= 0) & (columns >= 0)
-    rows, columns = rows[is_shared], columns[is_shared]
-    n_bytes = np.diff(bounds)[is_shared]
-    widths = (source.ends - source.starts)[columns]
-    return _Entries(n_bytes / widths, rows, columns)
+    rows = rows[is_shared]
+    columns = columns[is_shared]
+    source_widths = source.ends - source.starts
+    shares = lengths[is_shared] / source_widths[columns]
+    return _Entries(shares, rows, columns)
 
 
 def _entries_without_bytes(source: TextSpans, target: TextSpans) -> _Entries:
@@ -102,26 +112,34 @@ def _entries_without_bytes(source: TextSpans, target: TextSpans) -> _Entries:
     The whole loss goes to one target token, so the fraction is 1.
     """
     starts, _ = source.placed
+    # The first and the last byte of each token's text.
     first_byte = starts - source.starts
     n_bytes = np.repeat(source.n_bytes, source.n_tokens)
     last_byte = first_byte + n_bytes - 1
+    is_empty = source.starts == source.ends
     # In a text without bytes, no target token can get the loss.
-    is_empty = (source.starts == source.ends) & (first_byte <= last_byte)
+    is_empty &= n_bytes > 0
     columns = np.flatnonzero(is_empty)
-    rows = _holders(target, np.minimum(starts, last_byte)[columns])
+    # At the end of a text, there is no next byte.
+    next_byte = np.minimum(starts, last_byte)
+    rows = _holders(target, next_byte[columns])
     is_held = rows >= 0
-    return _Entries(np.ones(is_held.sum()), rows[is_held], columns[is_held])
+    rows = rows[is_held]
+    columns = columns[is_held]
+    shares = np.ones(len(rows))
+    return _Entries(shares, rows, columns)
 
 
 def _holders(tokens: TextSpans,
              positions: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the index of the token that covers each byte, or -1 for none.
 
-    `positions`, `(n,)`, are byte offsets if all texts lie end to end.
+    `positions`, `(n,)`, are offsets of bytes in the concatenated texts.
     """
     starts, ends = tokens.placed
     latest = np.searchsorted(starts, positions, side='right') - 1
     # `latest` is -1 before the first token. It then selects the appended 0,
     # so that no byte is held.
-    held = positions < np.append(ends, 0)[latest]
-    return np.where(held, latest, -1)
+    padded_ends = np.append(ends, 0)
+    is_held = positions < padded_ends[latest]
+    return np.where(is_held, latest, -1)

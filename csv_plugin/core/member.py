@@ -53,17 +53,21 @@ class Member:
     def __init__(self, scale: Scale, standardised: Standardised,
                  observed: Observed, floor: Optional[NDArray], form: Form,
                  settings: Settings) -> None:
-        self.scale, self.form, self.settings = scale, form, settings
+        self.scale = scale
+        self.form = form
+        self.settings = settings
         # 1. The models to learn from, and the mean loss that each benchmark
         # follows at first.
         rows = rows_to_learn_from(standardised.means[:, 0],
                                   observed.accuracies, settings.most_models)
         takes_all = len(rows) == len(standardised)
         learning = standardised if takes_all else standardised.take(rows)
-        first_floor = settings.floors[0] * observed.chance
+        first_floor = floor
+        if first_floor is None:
+            first_floor = settings.floors[0] * observed.chance
         part = Posterior(learning, observed.accuracies[rows], observed.n_items,
-                         first_floor if floor is None else floor,
-                         observed.teaching, form.straight, settings)
+                         first_floor, observed.teaching, form.straight,
+                         settings)
         part.follow(self._first_choice(part))
         # 2. The hyper-parameters that maximise the evidence, then the floor.
         part.learn(FIRST_ROUNDS)
@@ -109,7 +113,8 @@ class Member:
             InputError: The numbers of mean losses or of benchmarks differ from
                 the numbers in the earlier fit.
         """
-        n_means, n_benchmarks = standardised.means.shape[1], len(floor)
+        n_means = standardised.means.shape[1]
+        n_benchmarks = len(floor)
         shapes = dict(
             hyper=(SCALES + 2 * n_benchmarks, ),
             shares=(n_means, n_benchmarks))
@@ -119,7 +124,9 @@ class Member:
                                  f'shape {state[name].shape}',
                                  'Fit the predictor to these losses again.')
         member = cls.__new__(cls)
-        member.scale, member.form, member.settings = scale, form, settings
+        member.scale = scale
+        member.form = form
+        member.settings = settings
         member.state = dict(state)
         member._fit_all(standardised, observed, floor)
         return member
@@ -134,7 +141,8 @@ class Member:
         shares = np.zeros((n_means, len(part.floor)))
         shares[0] = 1
         for b, column in self.scale.columns_of_answers.items():
-            shares[:, b] = np.arange(len(shares)) == column
+            shares[0, b] = 0
+            shares[column, b] = 1
         return shares
 
     def _choose_floor(self, part: Posterior, chance: NDArray) -> None:
@@ -148,8 +156,10 @@ class Member:
             part.floor = floor
             part.find_mode()
             scores.append(part.accuracy_scores())
+        # The place of the best candidate of each benchmark, `(B,)`.
         best = np.argmin(scores, axis=0)
-        part.floor = floors[best, np.arange(len(best))]
+        benchmarks = np.arange(len(best))
+        part.floor = floors[best, benchmarks]
 
     def _choose_means(self, part: Posterior) -> None:
         """Weight the mean losses by how well each predicts left-out families.
@@ -183,12 +193,13 @@ class Member:
 
     def means(self, standardised: Standardised) -> NDArray[np.float64]:
         """Return the means of the exponents of M new models, `(M, B)`."""
-        followed = standardised.means @ self.posterior.shares
+        fitted = self.posterior
+        followed = standardised.followed(fitted.shares)
         means = np.empty(followed.shape)
-        crosses = self.posterior.cross_covariances(standardised)
+        crosses = fitted.cross_covariances(standardised)
         for b, cross in enumerate(crosses):
-            means[:, b] = self._mean(b, followed[:, b], cross)
-        return means
+            means[b] = self._mean(b, followed[b], cross)
+        return means.T
 
     def _mean(self, b: int, followed: NDArray, cross: NDArray) -> NDArray:
         """Return the mean exponents of M new models on benchmark b, `(M,)`.
@@ -208,20 +219,24 @@ class Member:
         (`Settings.own`).
         """
         fitted, settings = self.posterior, self.settings
-        followed = (standardised.means @ fitted.shares).T
+        followed = standardised.followed(fitted.shares)
         parts = variances(standardised, followed, fitted.worst, settings.tilt)
         total = np.zeros(followed.shape)
         for name in PARTS:
             total += fitted.part_variances[name] * parts[name]
-        prior = settings.level_width**2 + fitted.scales[:, None]**2 * total
-        mean, variance = np.empty((2, *followed.T.shape))
+        of_kernel = fitted.scales[:, None]**2 * total
+        prior = settings.level_width**2 + of_kernel
+        means = np.empty(followed.shape)
+        explained = np.empty(followed.shape)
         shared = fitted.shared_kernel()
-        for b, cross in enumerate(fitted.cross_covariances(standardised)):
-            mean[:, b] = self._mean(b, followed[b], cross)
-            solution = fitted.solved(b, shared).solution
-            known = (cross @ solution.inverse[0] * cross).sum(axis=1)
-            variance[:, b] = prior[b] - known
-        return mean, np.maximum(variance, LEAST_VARIANCE)
+        crosses = fitted.cross_covariances(standardised)
+        for b, cross in enumerate(crosses):
+            means[b] = self._mean(b, followed[b], cross)
+            (inverse, ) = fitted.solved(b, shared).solution.inverse
+            # The part of the prior variance that the fitted models explain.
+            explained[b] = (cross @ inverse * cross).sum(axis=1)
+        posterior = np.maximum(prior - explained, LEAST_VARIANCE)
+        return means.T, posterior.T
 
     def covariance(self, standardised: Standardised) -> NDArray[np.float64]:
         """Return the covariances of exponents between models, `(B, M, M)`."""
@@ -231,8 +246,9 @@ class Member:
         shared = fitted.shared_kernel()
         found = []
         for b, (prior, cross) in enumerate(zip(priors, crosses)):
-            solution = fitted.solved(b, shared).solution
-            found.append(prior - cross @ solution.inverse[0] @ cross.T)
+            (inverse, ) = fitted.solved(b, shared).solution.inverse
+            explained = cross @ inverse @ cross.T
+            found.append(prior - explained)
         return np.stack(found)
 
     def slopes(self, losses: UnitLosses,
@@ -247,12 +263,14 @@ class Member:
         in the values of losses (see `Scale`), except for the bend, which is a
         curve of the mean loss.
         """
-        fitted, scale = self.posterior, self.scale
+        scale = self.scale
+        shares = self.posterior.shares
         # The model is a family of its own, as families have no part in slopes.
         model = scale(losses, np.array([-1]))
-        followed = model.means[0] @ fitted.shares[:, [b]]
+        followed = model.followed(shares)[b]
         # With respect to each standardised mean loss.
-        by_means = self._slope_on_followed(b, followed) * fitted.shares[:, b]
+        by_followed = self._slope_on_followed(b, followed)
+        by_means = by_followed * shares[:, b]
         # With respect to the values of units, then to their losses.
         by_value = self._slopes_on_values(b, by_means)
         by_loss = by_value * scale.slope(losses.units[0])
@@ -260,8 +278,9 @@ class Member:
             return by_loss, np.zeros(0)
         # The value of a token of own answers is log(1 + loss / knee).
         by_token = self._slopes_on_answers(b, by_means)
-        distance = scale.answers[b].knee + losses.answers[b][0]
-        return by_loss, by_token / distance
+        token_losses = losses.answers[b][0]
+        by_token /= scale.answers[b].knee + token_losses
+        return by_loss, by_token
 
     def _scaled_dual(self, b: int) -> NDArray:
         """Return the weight of each fitted model's kernel, `(N,)`.
@@ -270,7 +289,8 @@ class Member:
         sum over the N fitted models of this weight times the kernel between
         the new and the fitted model.
         """
-        return self.posterior.scales[b]**2 * self.posterior.dual[b]
+        fitted = self.posterior
+        return fitted.scales[b]**2 * fitted.dual[b]
 
     def _slope_on_followed(self, b: int, followed: NDArray) -> float:
         """Return the derivative with respect to the mean loss followed.
@@ -280,15 +300,19 @@ class Member:
         prior mean, the spread, and the bend, which grows as the mean loss
         falls. `followed`, `(1,)`, is this mean loss of the model.
         """
-        fitted, dual = self.posterior, self._scaled_dual(b)
-        by_spread = fitted.means[b] @ dual
-        slopes_of_bend = slope_of_wiener(fitted.worst[b] - followed,
-                                         fitted.worst[b] - fitted.means[b])
-        by_bend = -(slopes_of_bend[0] @ dual)
+        fitted = self.posterior
+        dual = self._scaled_dual(b)
         part_variances = fitted.part_variances
-        of_kernel = part_variances['spread'] * by_spread + part_variances[
-            'bend'] * by_bend
-        return float(of_kernel - fitted.scales[b])
+        means = fitted.means[b]
+        worst = fitted.worst[b]
+        by_spread = means @ dual
+        slopes_of_bend = slope_of_wiener(worst - followed, worst - means)
+        by_bend = -(slopes_of_bend[0] @ dual)
+        slope = part_variances['spread'] * by_spread
+        slope += part_variances['bend'] * by_bend
+        # The prior mean falls by the scale.
+        slope -= fitted.scales[b]
+        return float(slope)
 
     def _slopes_on_values(self, b: int, by_means: NDArray) -> NDArray:
         """Return the derivatives with respect to values of units, `(K,)`.
@@ -305,8 +329,8 @@ class Member:
         # deviation. This has no effect, as the deviations of each fitted model
         # have the mean 0.
         deviations = fitted.standardised.units
-        by_deviations = fitted.part_variances['units'] * (
-            self._scaled_dual(b) @ deviations)
+        by_kernel = self._scaled_dual(b) @ deviations
+        by_deviations = fitted.part_variances['units'] * by_kernel
         of_means = scale.groups @ by_groups + by_all_units / n_units
         return of_means + by_deviations / scale.size
 
@@ -317,12 +341,15 @@ class Member:
         values change the exponent through their mean and through their
         deviations. `by_means` is as in `_slopes_on_values`.
         """
-        fitted, scale = self.posterior, self.scale.answers[b]
+        fitted = self.posterior
+        scale = self.scale.answers[b]
         deviations = fitted.standardised.answers[b]
-        by_mean = by_means[self.scale.columns_of_answers[b]] / scale.width
-        by_deviations = fitted.part_variances['answers'] * (
-            self._scaled_dual(b) @ deviations)
-        return by_mean / deviations.shape[1] + by_deviations / scale.size
+        n_tokens = deviations.shape[1]
+        column = self.scale.columns_of_answers[b]
+        by_mean = by_means[column] / scale.width
+        by_kernel = self._scaled_dual(b) @ deviations
+        by_deviations = fitted.part_variances['answers'] * by_kernel
+        return by_mean / n_tokens + by_deviations / scale.size
 
 
 def spread_out(values: NDArray, most: int) -> NDArray[np.int64]:
@@ -332,7 +359,9 @@ def spread_out(values: NDArray, most: int) -> NDArray[np.int64]:
     """
     rows = np.argsort(values, kind='stable')
     if len(rows) > most:
-        rows = rows[np.linspace(0, len(rows) - 1, most).round().astype(int)]
+        last = len(rows) - 1
+        ranks = np.linspace(0, last, most).round()
+        rows = rows[ranks.astype(int)]
     return np.sort(rows)
 
 
@@ -346,9 +375,11 @@ def rows_to_learn_from(values: NDArray, accuracies: NDArray,
     NaN where there is none.
     """
     rows = spread_out(values, most)
-    for seen in ~np.isnan(accuracies).T:
+    for column in accuracies.T:
+        seen = ~np.isnan(column)
         with_accuracy = np.flatnonzero(seen)
-        if seen[rows].sum() < min(LEAST_ROWS, len(with_accuracy)):
+        n_wanted = min(LEAST_ROWS, len(with_accuracy))
+        if seen[rows].sum() < n_wanted:
             more = spread_out(values[with_accuracy], LEAST_ROWS)
             rows = np.union1d(rows, with_accuracy[more])
     return rows
@@ -364,5 +395,7 @@ def shares_by(scores: NDArray) -> NDArray[np.float64]:
     are either forms, whose predictions are averaged, or mean losses, of which
     the weighted mean is taken.
     """
-    shares = np.exp(np.min(scores, axis=0) - scores)
-    return shares / shares.sum(axis=0)
+    best = np.min(scores, axis=0)
+    # Relative to the likelihood of the best candidate, which avoids overflow.
+    likelihoods = np.exp(best - scores)
+    return likelihoods / likelihoods.sum(axis=0)

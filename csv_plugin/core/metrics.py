@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 def mse(observed: ArrayLike, predicted: ArrayLike) -> float:
     """Return the mean squared error, as in Table 1 of Ge et al., ACL 2025."""
-    return _mean(_differences(observed, predicted)**2)
+    errors = _differences(observed, predicted)
+    return _mean(errors**2)
 
 
 def mae(observed: ArrayLike, predicted: ArrayLike) -> float:
     """Return the mean absolute error."""
-    return _mean(np.abs(_differences(observed, predicted)))
+    errors = _differences(observed, predicted)
+    return _mean(np.abs(errors))
 
 
 def spearman(observed: ArrayLike, predicted: ArrayLike) -> float:
@@ -23,11 +25,13 @@ def spearman(observed: ArrayLike, predicted: ArrayLike) -> float:
 
     It is NaN if all observed or all predicted accuracies are equal.
     """
-    pairs = _complete(observed, predicted)
-    if not pairs.size or (np.ptp(pairs, axis=1) == 0).any():
-        return float('nan')
-    ranks = [_centred_ranks(values) for values in pairs]
-    return float(np.corrcoef(ranks)[0, 1])
+    rank_pairs = []
+    for values in _complete(observed, predicted):
+        if not len(values) or np.ptp(values) == 0:
+            return float('nan')
+        rank_pairs.append(_centred_ranks(values))
+    correlations = np.corrcoef(rank_pairs)
+    return float(correlations[0, 1])
 
 
 def _centred_ranks(values: NDArray) -> NDArray[np.float64]:
@@ -45,11 +49,12 @@ def best_ranks(values: NDArray) -> NDArray[np.float64]:
     Equal values share the best rank of the group. scipy.stats has such a
     function, but importing it takes longer than a prediction.
     """
-    found = np.full(len(values), np.nan)
+    ranks = np.full(len(values), np.nan)
     is_number = ~np.isnan(values)
-    ordered = np.sort(-values[is_number])
-    found[is_number] = 1 + np.searchsorted(ordered, -values[is_number])
-    return found
+    negative = -values[is_number]
+    n_larger = np.searchsorted(np.sort(negative), negative)
+    ranks[is_number] = 1 + n_larger
+    return ranks
 
 
 def coverage(observed: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
@@ -58,12 +63,14 @@ def coverage(observed: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
     Accuracies at a limit, `low` or `high`, count as within.
     """
     accuracies, lows, highs = _complete(observed, low, high)
-    return _mean((lows <= accuracies) & (accuracies <= highs))
+    is_inside = (lows <= accuracies) & (accuracies <= highs)
+    return _mean(is_inside)
 
 
 def mean_width(low: ArrayLike, high: ArrayLike) -> float:
     """Return the mean width of the intervals from `low` to `high`."""
-    return _mean(_differences(high, low))
+    widths = _differences(high, low)
+    return _mean(widths)
 
 
 def _differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
@@ -74,12 +81,14 @@ def _differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
 
 def _complete(*arguments: ArrayLike) -> NDArray[np.float64]:
     """Return one row per argument, with the models that have no NaN in any."""
-    rows = [np.asarray(part, np.float64) for part in arguments]
-    table = np.stack(rows)
-    is_complete = ~np.isnan(table).any(axis=0)
+    table = np.array(arguments, np.float64)
+    is_missing = np.isnan(table)
+    is_complete = ~is_missing.any(axis=0)
     return table[:, is_complete]
 
 
 def _mean(values: NDArray[np.float64] | NDArray[np.bool_]) -> float:
     """Return the mean of the values, or NaN if there is none."""
-    return float(values.mean()) if values.size else float('nan')
+    if not values.size:
+        return float('nan')
+    return float(values.mean())

@@ -56,17 +56,21 @@ class Noise(NamedTuple):
         `level` is the probability that the interval holds the sum.
         """
         quantile = stdtrit(freedom, (1 + level) / 2)
-        return cls((found.value - found.low) / quantile,
-                   (found.high - found.value) / quantile, freedom)
+        down = (found.value - found.low) / quantile
+        up = (found.high - found.value) / quantile
+        return cls(down, up, freedom)
 
     @property
     def error(self) -> float:
         """Root mean square of both standard errors."""
-        return float(np.hypot(self.down, self.up) / np.sqrt(2))
+        length = np.hypot(self.down, self.up)
+        return float(length / np.sqrt(2))
 
     def times(self, factor: float) -> 'Noise':
         """Return the noise of the difference times a positive factor."""
-        return Noise(factor * self.down, factor * self.up, self.freedom)
+        down = factor * self.down
+        up = factor * self.up
+        return Noise(down, up, self.freedom)
 
 
 @dataclass(frozen=True)
@@ -108,19 +112,26 @@ class Difference:
     @property
     def error(self) -> float:
         """Standard error from all origins of noise together."""
-        return float(np.linalg.norm([*self.errors.values()]))
+        errors = [*self.errors.values()]
+        return float(np.linalg.norm(errors))
 
     @property
     def low(self) -> float:
         """Lower limit of the interval; -1 or more for accuracies."""
-        low = self.value - self._reach('down', (1 + self.level) / 2)
+        low = self.value - self._half_width('down')
         return low if self.of_losses else max(low, -1.)
 
     @property
     def high(self) -> float:
         """Upper limit of the interval; 1 or less for accuracies."""
-        high = self.value + self._reach('up', (1 + self.level) / 2)
+        high = self.value + self._half_width('up')
         return high if self.of_losses else min(high, 1.)
+
+    def _half_width(self, side: str) -> float:
+        """Return the half width of the interval on a side, 'down' or 'up'.
+        """
+        probability = (1 + self.level) / 2
+        return self._reach(side, probability)
 
     @property
     def _inner(self) -> str:
@@ -135,8 +146,9 @@ class Difference:
         square = 0.
         for noise in self.noises.values():
             if noise.error:
+                error = noise.down if side == 'down' else noise.up
                 quantile = stdtrit(noise.freedom, probability)
-                square += (getattr(noise, side) * quantile)**2
+                square += (error * quantile)**2
         return float(np.sqrt(square))
 
     @property
@@ -154,8 +166,8 @@ class Difference:
         """As `detectable`, but it may be above 1 for accuracies, too."""
         # The probability with which a difference of this size is found.
         power = 0.8
-        of_interval = self._reach(self._inner, (1 + self.level) / 2)
-        return of_interval + self._reach(self._inner, power)
+        side = self._inner
+        return self._half_width(side) + self._reach(side, power)
 
     @property
     def probability(self) -> float:
@@ -176,8 +188,13 @@ class Difference:
         least = self._reach(side, 0.5)
         most = self._reach(side, most_probable)
         size = np.clip(abs(gain), least, most)
-        likelier = bisect(lambda p: self._reach(side, p) - size, 0.5,
-                          most_probable)
+
+        def beyond(probability: float) -> float:
+            """Return by how much the quantile of the noise exceeds the size.
+            """
+            return self._reach(side, probability) - size
+
+        likelier = bisect(beyond, 0.5, most_probable)
         return likelier if gain >= 0 else 1 - likelier
 
     @property
@@ -220,9 +237,10 @@ def combine(predicted: Difference, observed: Difference) -> Difference:
     precisions = errors**-2.0
     weights = precisions / precisions.sum()
     noises = {**own, **predicted.noises}
-    for weight, (origin, noise) in zip(weights.tolist(), own.items()):
-        noises[origin] = noise.times(weight)
-    value = float(weights @ [predicted.value, observed.value])
+    for origin, weight in zip(own, weights.tolist()):
+        noises[origin] = own[origin].times(weight)
+    values = [predicted.value, observed.value]
+    value = float(weights @ values)
     return replace(predicted, kind=COMBINED, value=value, noises=noises)
 
 
@@ -248,19 +266,27 @@ def text_noise(contributions: NDArray, shares: NDArray,
             'texts of a comparison', 'two or more', '1',
             'Give losses on two or more texts or items, or two or more runs '
             'of the same recipe that differ only in their seed.')
+    # `(S, 2)`: the sums over texts are the difference, and 1.
     columns = np.column_stack([contributions, shares])[order]
+    # For each text that is drawn, the first text of its stratum and their
+    # number.
     begins, counts = np.repeat([first, sizes], sizes - 1, axis=1)
-    scale = np.repeat(sizes / (sizes - 1), sizes)
+    # Fewer texts are drawn than the stratum has, so each counts more.
+    factors = sizes / (sizes - 1)
+    scale = np.repeat(factors, sizes)
     rng = np.random.default_rng(0)
     # Number of bootstrap resamples.
     n_resamples = 1000
     sums = np.empty((n_resamples, 2))
     for resample in range(n_resamples):
-        drawn = begins + (rng.random(freedom) * counts).astype(int)
+        places = rng.random(freedom) * counts
+        drawn = begins + places.astype(int)
         times = np.bincount(drawn, minlength=len(order))
         sums[resample] = scale * times @ columns
-    means = sums[:, 0] / sums[:, 1]
-    return Noise.even(float(means.std(ddof=1)), freedom)
+    differences, total_shares = sums.T
+    means = differences / total_shares
+    error = float(means.std(ddof=1))
+    return Noise.even(error, freedom)
 
 
 def _strata(sources: Sequence[str]) -> tuple[NDArray, NDArray, NDArray]:
@@ -272,15 +298,15 @@ def _strata(sources: Sequence[str]) -> tuple[NDArray, NDArray, NDArray]:
     stratum, but all sources with a single text form one stratum together. If
     there is only one such source, its text joins the largest stratum.
     """
-    _, member, sizes = np.unique(
+    _, stratum, sizes = np.unique(
         np.asarray(sources), return_inverse=True, return_counts=True)
-    member[sizes[member] == 1] = len(sizes)
-    sizes = np.bincount(member)
-    if sizes[-1] == 1:
-        member[member == len(sizes) - 1] = np.argmax(sizes)
-    order = np.argsort(member, kind='stable')
+    is_single = sizes[stratum] == 1
+    stratum[is_single] = len(sizes)
+    if is_single.sum() == 1:
+        stratum[is_single] = np.argmax(sizes)
+    order = np.argsort(stratum, kind='stable')
     _, first, sizes = np.unique(
-        member[order], return_index=True, return_counts=True)
+        stratum[order], return_index=True, return_counts=True)
     return order, first, sizes
 
 
@@ -308,11 +334,11 @@ def run_noise(recipes: Sequence[ArrayLike],
     """
     known, squares = 0, 0.
     for values in recipes:
-        n_values = np.size(values)
+        of_runs = np.asarray(values, np.float64)
+        n_values = of_runs.size
         if n_values > 1:
             known += n_values - 1
-            variance = float(np.var(np.asarray(values, np.float64)))
-            squares += n_values * variance
+            squares += n_values * float(of_runs.var())
     if not known:
         raise InputError(
             'runs of the same recipe', 'two or more', '1',
@@ -323,8 +349,11 @@ def run_noise(recipes: Sequence[ArrayLike],
     freedom_of_run = 5
     tails = 4 + min(n_runs) * (freedom_of_run - 4)
     freedom = 1 / (1 / known + 1 / tails)
+    # The variance of a difference of means, divided by that of a single run.
     share = 1 / n_runs[0] + 1 / n_runs[1]
-    return Noise.even(float(np.sqrt(share * squares / known)), freedom)
+    variance = share * squares / known
+    error = float(np.sqrt(variance))
+    return Noise.even(error, freedom)
 
 
 def items_noise(accuracies: tuple[float, float], n_items: int,
@@ -345,4 +374,5 @@ def items_noise(accuracies: tuple[float, float], n_items: int,
     for accuracy, n in zip(accuracies, n_runs):
         share = min(max(accuracy, half), 1 - half)
         variance += share * (1 - share) / (n_items * n)
-    return Noise.even(float(np.sqrt(variance)))
+    error = float(np.sqrt(variance))
+    return Noise.even(error)

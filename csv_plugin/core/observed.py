@@ -31,12 +31,13 @@ class Observed:
     @cached_property
     def at_chance(self) -> NDArray[np.bool_]:
         """Mask of the benchmarks on which all models may guess, `(B,)`."""
-        found = np.zeros(len(self.chance), bool)
+        found = []
         for b, column in enumerate(self.accuracies.T):
             known = column[~np.isnan(column)]
-            found[b] = at_chance(known, float(self.chance[b]),
-                                 int(self.n_items[b]))
-        return found
+            chance = float(self.chance[b])
+            n_items = int(self.n_items[b])
+            found.append(at_chance(known, chance, n_items))
+        return np.array(found, bool)
 
     @cached_property
     def teaching(self) -> NDArray[np.bool_]:
@@ -50,12 +51,13 @@ class Observed:
         """
         values = np.nan_to_num(self.accuracies, nan=-1)
         cells = np.vstack([values, self.chance, self.n_items])
-        _, first = np.unique(cells, axis=1, return_index=True)
-        alone = np.isin(np.arange(cells.shape[1]), first)
+        _, firsts = np.unique(cells, axis=1, return_index=True)
+        is_first = np.zeros(len(self.chance), bool)
+        is_first[firsts] = True
         # A missing accuracy, NaN, is not below 1.
         is_solved = ~(self.accuracies < 1).any(axis=0)
-        found = alone & ~self.at_chance & ~is_solved
-        return found if found.any() else alone
+        found = is_first & ~self.at_chance & ~is_solved
+        return found if found.any() else is_first
 
 
 def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:
@@ -78,16 +80,21 @@ def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:
     test_level = 0.01
     # Two items at least: the chance level is clipped to 1 / n_items and
     # 1 - 1 / n_items.
-    n, n_items = len(accuracy), max(n_items or USUAL_ITEMS, 2)
+    n_items = max(n_items or USUAL_ITEMS, 2)
     share = np.clip(chance, 1 / n_items, 1 - 1 / n_items)
+    variance_of_item = share * (1 - share)
     above = np.maximum(accuracy - chance, 0)
-    squares = (above**2).sum() * n_items / (share * (1 - share))
-    degrees = np.arange(1, n + 1)
-    log_ways = gammaln(n + 1) - gammaln(degrees + 1)
-    log_ways -= gammaln(n - degrees + 1)
-    weight = np.exp(log_ways - n * np.log(2))
-    likely = weight @ chdtrc(degrees, squares)
-    return bool(likely >= test_level or squares == 0)
+    statistic = (above**2).sum() * n_items / variance_of_item
+    n_models = len(accuracy)
+    degrees = np.arange(1, n_models + 1)
+    # The number of ways to choose as many of the models, as a logarithm.
+    log_ways = gammaln(n_models + 1) - gammaln(degrees + 1)
+    log_ways -= gammaln(n_models - degrees + 1)
+    log_all_ways = n_models * np.log(2)
+    weight = np.exp(log_ways - log_all_ways)
+    # The probability of this statistic or a larger one if all models guess.
+    p_value = weight @ chdtrc(degrees, statistic)
+    return bool(p_value >= test_level or statistic == 0)
 
 
 def filled_items(n_items: NDArray) -> NDArray[np.float64]:
@@ -95,6 +102,8 @@ def filled_items(n_items: NDArray) -> NDArray[np.float64]:
 
     It is the median of the known numbers, or `USUAL_ITEMS` if none is known.
     """
-    known = n_items[n_items > 0]
-    usual = np.median(known) if len(known) else USUAL_ITEMS
-    return np.where(n_items > 0, n_items, usual)
+    is_known = n_items > 0
+    usual = float(USUAL_ITEMS)
+    if is_known.any():
+        usual = float(np.median(n_items[is_known]))
+    return np.where(is_known, n_items, usual)

@@ -104,15 +104,17 @@ class Overall:
         chosen = _chosen(predictions)
         values = _means(predictions.values[:, chosen])
         has_mean = ~np.isnan(values)
+        cells_fitted = predictions.in_sample[:, chosen]
+        in_sample = cells_fitted.any(axis=1) & has_mean
+        # Methods with a mean.
         kept = has_mean.any(axis=0)
-        is_fitted = predictions.in_sample[:, chosen].any(axis=1)
         overall = cls(
             predictions.models,
-            tuple(compress(predictions.benchmarks, chosen)),
-            tuple(compress(predictions.methods, kept)),
-            _means(predictions.observed[:, chosen]),
-            values[:, kept],
-            in_sample=(is_fitted & has_mean)[:, kept],
+            benchmarks=tuple(compress(predictions.benchmarks, chosen)),
+            methods=tuple(compress(predictions.methods, kept)),
+            observed=_means(predictions.observed[:, chosen]),
+            values=values[:, kept],
+            in_sample=in_sample[:, kept],
             views={})
         views = {}
         for method in overall.methods:
@@ -129,12 +131,15 @@ class Overall:
         """
         p = self.methods.index(method)
         has_mean = ~np.isnan(self.values[:, p])
+        # Places of the benchmarks and of the models in the joint distribution.
         columns = np.array(places(self.benchmarks, named.benchmarks))
         rows = np.array(places(self.models, named.models))
-        view = MeanView(*np.full((5, len(rows)), np.nan))
+        unknown = np.full((5, len(rows)), np.nan)
+        view = MeanView(*unknown)
         _, low, high = named.joint.means(columns, level)
-        view.low[has_mean] = low[rows[has_mean]]
-        view.high[has_mean] = high[rows[has_mean]]
+        known_rows = rows[has_mean]
+        view.low[has_mean] = low[known_rows]
+        view.high[has_mean] = high[known_rows]
         ranked = has_mean & self.ranked
         if ranked.any():
             # The largest number of ranks to draw, for all models together, and
@@ -142,9 +147,10 @@ class Overall:
             # seconds.
             most_ranks, least_draws = 400_000, 500
             n_draws = min(DRAWS, most_ranks // ranked.sum())
+            n_draws = max(n_draws, least_draws)
             joint = named.joint.take(rows[ranked])
-            draws = joint.draws(max(n_draws, least_draws))
-            means = draws[:, :, columns].mean(axis=2)
+            accuracies = joint.draws(n_draws)[:, :, columns]
+            means = accuracies.mean(axis=2)
             order = order_of(means, level)
             view.first[ranked] = order.first
             view.last[ranked] = order.last
@@ -168,21 +174,23 @@ class Overall:
         are the models with an observed mean and, if there is a method, a mean
         by the first method. A single such model gets no rank.
         """
-        found = np.full(len(self.observed), True)
-        if not np.isnan(self.observed).all():
-            found = ~np.isnan(self.observed)
-            if self.methods:
-                found &= ~np.isnan(self.values[:, 0])
+        found = ~np.isnan(self.observed)
+        if not found.any():
+            found[:] = True
+        elif self.methods:
+            found &= ~np.isnan(self.values[:, 0])
         return found & (found.sum() > 1)
 
     def observed_ranks(self) -> NDArray[np.float64]:
         """Return the ranks by observed means, `(M,)`; NaN if not `ranked`."""
-        return ranks(np.where(self.ranked, self.observed, np.nan))
+        means = np.where(self.ranked, self.observed, np.nan)
+        return ranks(means)
 
     def predicted_ranks(self) -> NDArray[np.float64]:
         """Return the ranks by predicted means, `(M, P)`; NaN if not `ranked`.
         """
-        return ranks(np.where(self.ranked[:, None], self.values, np.nan))
+        means = np.where(self.ranked[:, None], self.values, np.nan)
+        return ranks(means)
 
     def order(self) -> list[int]:
         """Return the indices of the models, the largest mean first.
@@ -194,7 +202,8 @@ class Overall:
         if self.methods:
             predicted = self.values[:, 0]
             means = np.where(np.isnan(predicted), self.observed, predicted)
-        return np.argsort(-means, kind='stable').tolist()
+        largest_first = np.argsort(-means, kind='stable')
+        return largest_first.tolist()
 
     def differences(self) -> NDArray[np.float64]:
         """Return predicted minus observed means, `(M, P)`.
@@ -210,7 +219,8 @@ class Overall:
         """
         errors = []
         for p, predicted in enumerate(self.values.T):
-            errors.append(metrics.mae(self._held_out(p), predicted))
+            observed = self._held_out(p)
+            errors.append(metrics.mae(observed, predicted))
         return errors
 
     def agreement(self, method: str, least: int = 5) -> tuple[float, int]:
@@ -221,8 +231,10 @@ class Overall:
         `least`.
         """
         p = self.methods.index(method)
-        observed, predicted = self._held_out(p), self.values[:, p]
-        n_models = int(np.isfinite(observed + predicted).sum())
+        observed = self._held_out(p)
+        predicted = self.values[:, p]
+        has_both = np.isfinite(observed + predicted)
+        n_models = int(has_both.sum())
         if n_models < least:
             return float('nan'), n_models
         return metrics.spearman(observed, predicted), n_models
@@ -255,14 +267,16 @@ def order_of(draws: NDArray, level: float) -> Order:
     """
     n_models = draws.shape[1]
     if n_models < 2:
-        return Order(*np.full((3, n_models), np.nan))
+        unknown = np.full((3, n_models), np.nan)
+        return Order(*unknown)
     best_first = np.argsort(-draws, axis=1)
     # Sorting the indices in this order gives the position of each model.
     drawn_ranks = 1 + np.argsort(best_first, axis=1)
     tail = (1 - level) / 2
     first, last = np.quantile(
         drawn_ranks, [tail, 1 - tail], axis=0, method='inverted_cdf')
-    best = (drawn_ranks == 1).mean(axis=0)
+    is_best = drawn_ranks == 1
+    best = is_best.mean(axis=0)
     return Order(first, last, best)
 
 
@@ -276,9 +290,10 @@ def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
     benchmarks) x (number of its benchmarks) is chosen. If several have the
     same product, the candidate with most benchmarks is chosen.
     """
-    is_predicted = ~np.isnan(predictions.values[:, :, 0]).all(axis=0)
+    by_first_method = predictions.values[:, :, 0]
+    is_predicted = ~np.isnan(by_first_method).all(axis=0)
     if not is_predicted.any():
-        is_predicted = ~is_predicted
+        is_predicted[:] = True
     was_run = ~np.isnan(predictions.observed)
     if not was_run.any():
         return is_predicted
@@ -288,9 +303,11 @@ def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
         was_run &= is_predicted
     n_models = was_run.sum(axis=0)
     chosen, most = is_predicted, -1
-    for least in np.unique(n_models[n_models > 0]):
+    numbers = np.unique(n_models[n_models > 0])
+    for least in numbers:
         candidate = n_models >= least
-        n_complete = was_run[:, candidate].all(axis=1).sum()
+        is_complete = was_run[:, candidate].all(axis=1)
+        n_complete = is_complete.sum()
         n_counted = n_complete * candidate.sum()
         if n_counted > most:
             chosen, most = candidate, n_counted
@@ -299,10 +316,11 @@ def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
 
 def _means(accuracies: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return means over the second axis; NaN if it has the length 0."""
+    n_benchmarks = accuracies.shape[1] or np.nan
+    means = accuracies.sum(axis=1) / n_benchmarks
     # Rounded, as sums of the same accuracies in another order differ in the
     # last digit.
-    n = accuracies.shape[1] or np.nan
-    return np.asarray(accuracies.sum(axis=1) / n).round(12)
+    return np.round(means, 12)
 
 
 def ranks(values: ArrayLike) -> NDArray[np.float64]:

@@ -48,16 +48,20 @@ class PairedAnswers:
                 'Leave out items without an answer, and divide '
                 'grades by the highest possible grade.')
         n_items = pair.shape[1]
-        gains = pair[1] - pair[0]
-        only_a = float(np.maximum(-gains, 0).sum())
-        only_b = float(np.maximum(gains, 0).sum())
-        only = only_a, only_b
+        answers_of_a, answers_of_b = pair
+        gains = answers_of_b - answers_of_a
+        gains_of_a = np.maximum(-gains, 0)
+        gains_of_b = np.maximum(gains, 0)
+        only_a = float(gains_of_a.sum())
+        only_b = float(gains_of_b.sum())
+        is_right_or_wrong = np.isin(pair, (0, 1))
         p_value = None
-        if np.isin(pair, (0, 1)).all():
+        if is_right_or_wrong.all():
             p_value = _mcnemar(round(only_a), round(only_b))
+            error = _wald_error(n_items, only_a, only_b)
             # As for graded answers, so that one item decides nothing.
             freedom = max(n_items - 1, 1)
-            noise = Noise.even(_wald_error(n_items, only_a, only_b), freedom)
+            noise = Noise.even(error, freedom)
         elif n_items == 1:
             raise InputError(f'answers on {benchmark!r}',
                              'grades of two items or more', 'one item',
@@ -67,9 +71,16 @@ class PairedAnswers:
             found = text_noise(gains / n_items, shares, [''] * n_items)
             # The bootstrap finds no noise if all gains are equal.
             least = _wald_error(n_items, 0, 0)
-            noise = Noise.even(max(found.error, least), found.freedom)
-        accuracies = float(pair[0].mean()), float(pair[1].mean())
-        return cls(benchmark, n_items, accuracies, only, p_value, noise)
+            error = max(found.error, least)
+            noise = Noise.even(error, found.freedom)
+        of_a, of_b = pair.mean(axis=1).tolist()
+        return cls(
+            benchmark,
+            n_items,
+            accuracies=(of_a, of_b),
+            only=(only_a, only_b),
+            p_value=p_value,
+            noise=noise)
 
     @property
     def value(self) -> float:
@@ -86,7 +97,10 @@ def _mcnemar(only_a: int, only_b: int) -> float:
     """
     from scipy.stats import binomtest
     n = only_a + only_b
-    return float(binomtest(only_b, n).pvalue) if n else 1.0
+    if not n:
+        return 1.0
+    test = binomtest(only_b, n)
+    return float(test.pvalue)
 
 
 def _wald_error(n_items: int, only_a: float, only_b: float) -> float:
@@ -100,5 +114,6 @@ def _wald_error(n_items: int, only_a: float, only_b: float) -> float:
     n = n_items + 2
     only_a += 0.5
     only_b += 0.5
-    variance = only_a + only_b - (only_b - only_a)**2 / n
+    difference = only_b - only_a
+    variance = only_a + only_b - difference**2 / n
     return float(np.sqrt(variance) / n)

@@ -62,7 +62,7 @@ from csv_plugin.core.calibration import doubt_of, weights_of_models
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, item_variance,
                                    line_at, moments)
 from csv_plugin.core.kernels import (PARTS, Standardised, covariances,
-                                     shared_parts)
+                                     diagonals, rows_of_families, shared_parts)
 from csv_plugin.core.observed import filled_items
 from csv_plugin.core.settings import Settings
 
@@ -97,6 +97,19 @@ class Applied(NamedTuple):
     scales: NDArray[np.float64]
     noise: NDArray[np.float64]
     kernel: NDArray[np.float64]
+
+
+def natural(hyper: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    """Return hyper-parameters as they enter the model, not as logarithms.
+
+    They are the squared amounts of the P parts of the kernel, `(P,)`, and the
+    scale and the noise of each benchmark, `(B,)` each. `hyper` is as in
+    `Posterior`.
+    """
+    amounts = hyper[:N_PARTS]
+    part_variances = np.exp(2 * amounts)
+    scales, noise = np.exp(hyper[SCALES:]).reshape(2, -1)
+    return part_variances, scales, noise
 
 
 class Solution(NamedTuple):
@@ -152,8 +165,11 @@ class Posterior:
     def __init__(self, standardised: Standardised, accuracies: NDArray,
                  n_items: NDArray, floor: NDArray, teaching: NDArray,
                  straight: float, settings: Settings) -> None:
-        self.settings, self.standardised = settings, standardised
-        self.floor, self.teaching, self.straight = floor, teaching, straight
+        self.settings = settings
+        self.standardised = standardised
+        self.floor = floor
+        self.teaching = teaching
+        self.straight = straight
         self.accuracies = accuracies
         self.seen = ~np.isnan(accuracies)
         self.filled = np.nan_to_num(accuracies)
@@ -166,26 +182,27 @@ class Posterior:
         # are not used, so their value does not matter.
         observed = np.where(self.seen, accuracies, .5)
         n_right = observed * items + 2
-        self.item_variance = item_variance(n_right / (items + 4))
+        n_answered = items + 4
+        self.item_variance = item_variance(n_right / n_answered)
         self.doubt = np.zeros(accuracies.shape)
         families = standardised.families
         #: For each family, indices of its models.
-        self.families = []
-        for family in np.unique(families):
-            self.families.append(np.flatnonzero(families == family))
-        self.weight = self.seen * weights_of_models(families)[:, None]
+        self.families = rows_of_families(families)
+        weights = weights_of_models(families)
+        #: Weight of each accuracy in costs of families left out, `(M, B)`.
+        self.weight = self.seen * weights[:, None]
         n_models, n_benchmarks = accuracies.shape
-        self.hyper = np.concatenate([
-            self._usual_amounts,
-            np.full(1 + n_benchmarks, settings.typical),
-            self.independent + settings.noise
-        ])
+        # The typical scale, and the scale of each benchmark.
+        scales = np.full(1 + n_benchmarks, settings.typical)
+        noise = self.independent + settings.noise
+        self.hyper = np.concatenate([self._usual_amounts, scales, noise])
         self.dual = np.zeros((n_benchmarks, n_models))
 
     @property
     def _usual_amounts(self) -> NDArray:
         """Prior means of the logarithms of the amounts of `PARTS`, `(P,)`."""
-        return np.array([getattr(self.settings, part) for part in PARTS])
+        amounts = [getattr(self.settings, part) for part in PARTS]
+        return np.array(amounts)
 
     def follow(self,
                shares: NDArray,
@@ -197,12 +214,15 @@ class Posterior:
         given, amounts cannot be learned, and the parts of the kernel take no
         memory.
         """
-        self.shares, self.kernel = shares, kernel
-        self.means = (self.standardised.means @ shares).T
-        self.worst = self.means[:, self.standardised.sound].max(axis=1)
+        self.shares = shares
+        self.kernel = kernel
+        models = self.standardised
+        self.means = models.followed(shares)
+        of_sound = self.means[:, models.sound]
+        self.worst = of_sound.max(axis=1)
         self.parts: list[NDArray] = []
         if kernel is None:
-            self.parts = covariances(self.standardised, self.means, self.worst,
+            self.parts = covariances(models, self.means, self.worst,
                                      self._shared_parts)
         self.dual = np.zeros_like(self.dual)
 
@@ -210,15 +230,14 @@ class Posterior:
     def _shared_parts(self) -> dict[str, NDArray]:
         """Parts of the kernel that do not depend on the mean losses followed.
         """
-        parts = shared_parts(self.standardised, self.standardised,
-                             self.settings.tilt, True)
+        models = self.standardised
+        parts = shared_parts(models, models, self.settings.tilt, True)
         return dict(parts)
 
     # ---- the mode
 
     def _applied(self, hyper: NDArray) -> Applied:
-        part_variances = np.exp(2 * hyper[:N_PARTS])
-        scales, noise = np.exp(hyper[SCALES:]).reshape(2, -1)
+        part_variances, scales, noise = natural(hyper)
         kernel = self.kernel
         if kernel is None:
             n_benchmarks, n_models = self.dual.shape
@@ -237,13 +256,15 @@ class Posterior:
 
         The exponents are the posterior means that belong to a dual `(B, M)`.
         """
-        by_level = self.settings.level_width**2 * dual.sum(axis=1)
+        level_variance = self.settings.level_width**2
+        by_level = level_variance * dual.sum(axis=1)
         by_kernel = np.einsum('bij,bj->ib', applied.kernel, dual)
         return by_level + applied.scales**2 * by_kernel
 
     def _line(self, applied: Applied, dual: NDArray) -> Line:
         """Return the tangents at the exponents of a dual `(B, M)`."""
-        return self._line_above(applied, self._above(applied, dual))
+        above = self._above(applied, dual)
+        return self._line_above(applied, above)
 
     def _line_above(self, applied: Applied, above: NDArray) -> Line:
         """Return the tangents at exponents.
@@ -260,13 +281,21 @@ class Posterior:
         """
         above = self._above(applied, dual)
         line = self._line_above(applied, above)
-        errors = np.where(self.seen, self.filled - line.heights, 0)
-        variance = applied.noise * self.item_variance + self.doubt
+        errors = self.filled - line.heights
+        errors = np.where(self.seen, errors, 0)
+        variance = self._noise_variance(applied.noise)
         # The negative log prior of exponents is
         # above' covariance^-1 above / 2, and covariance^-1 above is the dual.
         squares = errors**2 / variance
         squares += dual.T * above
         return squares.sum(axis=0) / 2
+
+    def _noise_variance(self, noise: NDArray) -> NDArray:
+        """Return the variances of the noise of accuracies, `(M, B)`.
+
+        `noise`, `(B,)`, is noise_b of each benchmark.
+        """
+        return noise * self.item_variance + self.doubt
 
     def find_mode(self) -> None:
         """Find the exponents with the highest posterior density.
@@ -275,7 +304,8 @@ class Posterior:
         0. For each benchmark, a step is halved until it reduces the cost of
         this benchmark.
         """
-        applied, dual = self._applied(self.hyper), self.dual
+        applied = self._applied(self.hyper)
+        dual = self.dual
         cost = self._cost(applied, dual)
         cost_of_zero = self._cost(applied, np.zeros_like(dual))
         zero_is_better = cost_of_zero < cost
@@ -300,20 +330,22 @@ class Posterior:
         of the step reduces its cost.
         """
         step = aim - dual
-        length = np.ones(len(dual))
+        length = np.ones((len(dual), 1))
         for _ in range(HALVINGS):
-            new_cost = self._cost(applied, dual + length[:, None] * step)
-            better = new_cost < cost
-            length = np.where(better, length, length / 2)
-            if better.all():
+            trial = dual + length * step
+            trial_cost = self._cost(applied, trial)
+            is_better = trial_cost < cost
+            if is_better.all():
                 break
-        length = np.where(better, length, 0)
-        return dual + length[:, None] * step, np.minimum(new_cost, cost)
+            length[~is_better] /= 2
+        new_dual = np.where(is_better[:, None], trial, dual)
+        return new_dual, np.minimum(trial_cost, cost)
 
     def settle(self, dual: NDArray) -> None:
         """Take tangents at a dual `(B, M)`, and solve the model with them."""
         applied = self._applied(self.hyper)
-        self.scales, self.noise = applied.scales, applied.noise
+        self.scales = applied.scales
+        self.noise = applied.noise
         self.tangent_dual = dual
         self.line = self._line(applied, dual)
         self.solution = self._solve(applied, self.line)
@@ -331,35 +363,40 @@ class Posterior:
         evidence = np.zeros(len(duals))
         inverses = []
         above = line.targets - self._prior_mean(applied)
+        # The noise variance of a target is that of its accuracy, divided by
+        # the squared slope.
+        noise_of_targets = self._noise_variance(applied.noise)
+        noise_of_targets /= line.slopes**2
         for b, rows in enumerate(self.rows):
-            factor = self._factor(applied, line, b)
+            noise = noise_of_targets[rows, b]
+            factor = self._factor(applied, noise, b)
             above_seen = above[rows, b]
             dual = cho_solve((factor, True), above_seen)
-            half_log_determinant = np.log(np.diag(factor)).sum()
-            evidence[b] = -half_log_determinant - above_seen @ dual / 2
+            log_diagonal = np.log(np.diag(factor))
+            half_log_determinant = log_diagonal.sum()
+            half_square = above_seen @ dual / 2
+            evidence[b] = -half_log_determinant - half_square
             duals[b, rows] = dual
             if with_inverse:
                 inverse = _inverse_in_place(factor)
-                inverses.append(_among_all(inverse, rows, duals.shape[1]))
+                inverse = _among_all(inverse, rows, duals.shape[1])
+                inverses.append(inverse)
         return Solution(duals, inverses, evidence)
 
-    def _factor(self, applied: Applied, line: Line, b: int) -> NDArray:
+    def _factor(self, applied: Applied, noise: NDArray, b: int) -> NDArray:
         """Return the lower Cholesky factor of the covariance of targets.
 
         The targets are those of the m models with an accuracy on benchmark b,
-        so the factor is `(m, m)`.
+        so the factor is `(m, m)`. `noise`, `(m,)`, is their noise variance.
         """
         rows = self.rows[b]
         # This is a copy, which is changed in place to save memory.
-        covariance = applied.kernel[b][np.ix_(rows, rows)]
+        kernel = applied.kernel[b]
+        covariance = kernel[np.ix_(rows, rows)]
         covariance *= applied.scales[b]**2
         covariance += self.settings.level_width**2
-        # The noise variance of a target is that of its accuracy, divided by
-        # the squared slope.
-        noise = applied.noise[b] * self.item_variance[rows, b]
-        noise += self.doubt[rows, b]
         diagonal = np.diag_indices(len(rows))
-        covariance[diagonal] += noise / line.slopes[rows, b]**2
+        covariance[diagonal] += noise
         # The matrix is symmetric. Transposed, it has the memory order that
         # LAPACK needs to work in place.
         factor, _ = cho_factor(
@@ -377,34 +414,37 @@ class Posterior:
         independent items; its prior mean is the mean over the benchmarks where
         `teaching` is True.
         """
-        settings, teaching = self.settings, self.teaching
-        amounts, typical_scale = hyper[:N_PARTS], hyper[N_PARTS]
+        settings = self.settings
+        teaching = self.teaching
+        amounts = hyper[:N_PARTS]
+        typical_scale = hyper[N_PARTS]
         log_scales, log_noise = hyper[SCALES:].reshape(2, -1)
-        # Each value below is a distance from a prior mean, divided by the
-        # prior standard deviation.
-        parts = (amounts - self._usual_amounts) / settings.width
-        typical = (typical_scale - settings.typical) / settings.width
-        scales = (log_scales - typical_scale) / settings.scale_width
-        scales = included * scales
-        noise = log_noise - self.independent - settings.noise
-        mean_noise = noise[teaching].mean()
-        common = mean_noise / settings.noise_width
-        own = included * (noise - mean_noise) / settings.noise_width
-        shared_squares = parts @ parts + typical**2 + common**2
-        squares = shared_squares + scales @ scales + own @ own
+        # Each `_away` is a distance from a prior mean, divided by the prior
+        # standard deviation.
+        amounts_away = (amounts - self._usual_amounts) / settings.width
+        typical_away = (typical_scale - settings.typical) / settings.width
+        scales_away = (log_scales - typical_scale) / settings.scale_width
+        scales_away = included * scales_away
+        excess = log_noise - self.independent - settings.noise
+        mean_excess = excess[teaching].mean()
+        mean_away = mean_excess / settings.noise_width
+        noise_away = (excess - mean_excess) / settings.noise_width
+        noise_away = included * noise_away
+        squares = amounts_away @ amounts_away
+        squares += typical_away**2 + mean_away**2
+        squares += scales_away @ scales_away
+        squares += noise_away @ noise_away
+        by_amounts = amounts_away / settings.width
         # The typical scale is the prior mean of each scale.
-        by_typical = typical / settings.width
-        by_typical -= scales.sum() / settings.scale_width
+        by_typical = typical_away / settings.width
+        by_typical -= scales_away.sum() / settings.scale_width
+        by_scales = scales_away / settings.scale_width
         # The mean noise changes with the noise of each teaching benchmark.
-        by_mean_noise = (common - own.sum()) * teaching / teaching.sum()
-        by_noise = (own + by_mean_noise) / settings.noise_width
-        gradient = np.concatenate([
-            parts / settings.width,
-            [by_typical],
-            scales / settings.scale_width,
-            by_noise,
-        ])
-        return squares / 2, gradient
+        by_mean_noise = (mean_away - noise_away.sum()) / teaching.sum()
+        by_noise = noise_away + np.where(teaching, by_mean_noise, 0)
+        by_noise /= settings.noise_width
+        gradient = [by_amounts, [by_typical], by_scales, by_noise]
+        return squares / 2, np.concatenate(gradient)
 
     def _gradient(self, applied: Applied, line: Line, by_matrix: NDArray,
                   by_above: NDArray) -> NDArray:
@@ -417,20 +457,22 @@ class Posterior:
         derivative with respect to a quantity is multiplied by this quantity.
         """
         scales = applied.scales
-        by_kernel = scales[:, None, None]**2 * by_matrix
-        by_amounts = np.zeros(N_PARTS)
-        for i, part in enumerate(self.parts):
-            by_variance = (part * by_kernel).sum()
-            by_amounts[i] = 2 * applied.part_variances[i] * by_variance
+        squared_scales = scales[:, None, None]**2
+        by_kernel = squared_scales * by_matrix
+        by_variances = [(part * by_kernel).sum() for part in self.parts]
+        by_amounts = 2 * applied.part_variances * by_variances
         # The cost depends on the typical scale only through the prior.
         by_typical = [0.]
         # A scale is a factor in the covariance and in the prior mean.
-        by_scales = 2 * (by_kernel * applied.kernel).sum(axis=(1, 2))
-        by_scales += scales * (by_above * self.means).sum(axis=1)
+        by_square = (by_kernel * applied.kernel).sum(axis=(1, 2))
+        by_factor = (by_above * self.means).sum(axis=1)
+        by_scales = 2 * by_square + scales * by_factor
         # Variances of the noise of targets if noise_b were 1.
-        spread = np.where(self.seen, self.item_variance / line.slopes**2, 0)
-        diagonal = np.diagonal(by_matrix, axis1=1, axis2=2)
-        by_noise = applied.noise * (diagonal * spread.T).sum(axis=1)
+        unit_noise = self.item_variance / line.slopes**2
+        unit_noise = np.where(self.seen, unit_noise, 0)
+        by_own_variance = diagonals(by_matrix)
+        by_noise_variance = (by_own_variance * unit_noise.T).sum(axis=1)
+        by_noise = applied.noise * by_noise_variance
         return np.concatenate([by_amounts, by_typical, by_scales, by_noise])
 
     def evidence_cost(self, hyper: NDArray, line: Line,
@@ -442,8 +484,9 @@ class Posterior:
         cost, gradient = self._prior(hyper, included)
         applied = self._applied(hyper)
         dual, inverses, evidence = self._solve(applied, line)
+        inverse = np.stack(inverses)
         squares = dual[:, :, None] * dual[:, None]
-        by_matrix = (np.stack(inverses) - squares) / 2
+        by_matrix = (inverse - squares) / 2
         by_matrix *= included[:, None, None]
         by_above = included[:, None] * dual
         gradient += self._gradient(applied, line, by_matrix, by_above)
@@ -476,12 +519,14 @@ class Posterior:
         applied = self._applied(hyper)
         dual, inverses, _ = self._solve(applied, line)
         inverse = np.stack(inverses)
+        benchmarks = np.arange(len(dual))
         # Derivatives of the cost with respect to P and to d; sums over
         # families.
-        by_inverse, by_dual = np.zeros_like(inverse), np.zeros_like(dual)
+        by_inverse = np.zeros_like(inverse)
+        by_dual = np.zeros_like(dual)
         for rows in self.families:
             errors, matrix = self._errors_without(rows, dual, inverses)
-            variance = np.diagonal(matrix, axis1=1, axis2=2)
+            variance = diagonals(matrix)
             weight = self.weight[rows].T * included[:, None]
             terms, by_error, by_variance = _student_cost(errors, variance)
             cost += (weight * terms).sum()
@@ -489,16 +534,18 @@ class Posterior:
             by_dual[:, rows] += np.einsum('bij,bj->bi', matrix, by_error)
             # The derivatives with respect to E: the cost depends on E through
             # e, and through the diagonal of E, the variances.
-            by_block = by_error[:, :, None] * dual[:, None, rows]
+            of_family = dual[:, rows]
+            by_block = by_error[:, :, None] * of_family[:, None]
             diagonal = np.arange(len(rows))
             by_block[:, diagonal, diagonal] += weight * by_variance
-            block = np.ix_(np.arange(len(dual)), rows, rows)
+            block = np.ix_(benchmarks, rows, rows)
             by_inverse[block] -= matrix @ by_block @ matrix
         by_inverse = _symmetric(by_inverse)
         # Derivatives with respect to a and C follow from those for P and d.
         by_above = np.einsum('bij,bj->bi', inverse, by_dual)
         by_matrix = -inverse @ by_inverse @ inverse
-        by_matrix -= _symmetric(by_above[:, :, None] * dual[:, None])
+        products = by_above[:, :, None] * dual[:, None]
+        by_matrix -= _symmetric(products)
         gradient += self._gradient(applied, line, by_matrix, by_above)
         return cost, gradient
 
@@ -515,9 +562,11 @@ class Posterior:
         # Rows without an accuracy are 0. A 1 on the diagonal makes the block
         # invertible.
         unseen = ~self.seen[rows].T
-        block = block + np.eye(len(rows)) * unseen[:, :, None]
+        diagonal = np.arange(len(rows))
+        block[:, diagonal, diagonal] += unseen
         matrix = np.linalg.inv(block)
-        return np.einsum('bij,bj->bi', matrix, dual[:, rows]), matrix
+        errors = np.einsum('bij,bj->bi', matrix, dual[:, rows])
+        return errors, matrix
 
     def learn(self, rounds: int) -> None:
         """Find the mode and the hyper-parameters of most evidence in turns."""
@@ -544,7 +593,8 @@ class Posterior:
         `family` is too large and the amount `units` too small
         (tools/studies/LOG.md).
         """
-        self.hyper = self._least(self.cost_of_exponents, np.arange(N_PARTS),
+        amounts = np.arange(N_PARTS)
+        self.hyper = self._least(self.cost_of_exponents, amounts,
                                  self.teaching)
         self.find_mode_and_doubt()
 
@@ -562,7 +612,8 @@ class Posterior:
         """
         # scipy.optimize takes long to load, and only fits need it.
         from scipy.optimize import minimize
-        line, hyper = self.line, self.hyper.copy()
+        line = self.line
+        hyper = self.hyper.copy()
 
         def cost_of_free(values: NDArray) -> tuple[float, NDArray]:
             """Return the cost and its gradient at these free values."""
@@ -571,19 +622,20 @@ class Posterior:
             return value, gradient[free]
 
         start = self.hyper[free]
-        bounds = np.stack([start - HYPER_CHANGE, start + HYPER_CHANGE], axis=1)
+        lowest, highest = start - HYPER_CHANGE, start + HYPER_CHANGE
         least = minimize(
             cost_of_free,
             start,
             jac=True,
             method='L-BFGS-B',
-            bounds=bounds,
+            bounds=np.column_stack([lowest, highest]),
             options={'maxiter': HYPER_STEPS})
         hyper[free] = least.x
         return hyper
 
     def _find_doubt(self) -> None:
-        self.doubt = doubt_of(*self.left_out_errors(), self.teaching,
+        errors, deviations = self.left_out_errors()
+        self.doubt = doubt_of(errors, deviations, self.teaching,
                               self.settings.outlier)
 
     # ---- families left out
@@ -596,14 +648,16 @@ class Posterior:
         that of a fit to all other families with the same hyper-parameters and
         tangents.
         """
-        mean, variance = np.full((2, *self.seen.shape), np.nan)
-        noise_of_accuracies = self.noise * self.item_variance + self.doubt
+        mean = np.full(self.seen.shape, np.nan)
+        variance = np.full(self.seen.shape, np.nan)
+        inverses = self.solution.inverse
+        noise_of_accuracies = self._noise_variance(self.noise)
         noise_of_targets = noise_of_accuracies / self.line.slopes**2
         for rows in self.families:
-            errors, matrix = self._errors_without(rows, self.dual,
-                                                  self.solution.inverse)
+            errors, matrix = self._errors_without(rows, self.dual, inverses)
             mean[rows] = self.line.targets[rows] - errors.T
-            of_targets = np.diagonal(matrix, axis1=1, axis2=2).T
+            # A target is an exponent with noise.
+            of_targets = diagonals(matrix).T
             of_exponents = of_targets - noise_of_targets[rows]
             variance[rows] = np.maximum(of_exponents, LEAST_VARIANCE)
         mean[~self.seen] = np.nan
@@ -619,7 +673,8 @@ class Posterior:
         """
         mean, variance = self.families_left_out()
         predicted, deviation = moments(mean, variance, self.floor, self.noise)
-        return (self.accuracies - predicted) / deviation, deviation
+        errors = self.accuracies - predicted
+        return errors / deviation, deviation
 
     def accuracy_scores(self) -> NDArray[np.float64]:
         """Return negative log scores of families left out, `(B,)`.
@@ -630,7 +685,8 @@ class Posterior:
         include `doubt`, so a candidate with more `doubt` gains nothing by it.
         """
         errors, deviation = self.left_out_errors()
-        cost, _, _ = _student_cost(errors * deviation, deviation**2)
+        unscaled = errors * deviation
+        cost, _, _ = _student_cost(unscaled, deviation**2)
         return np.nansum(self.weight * cost, axis=0)
 
 
@@ -647,13 +703,14 @@ def _student_cost(errors: NDArray,
     ratio = errors**2 / scaled
     cost = np.log(variance) / 2 + power * np.log1p(ratio)
     by_error = 2 * power / (1 + ratio) * errors / scaled
-    by_variance = (.5 - power * ratio / (1 + ratio)) / variance
-    return cost, by_error, by_variance
+    by_log_variance = .5 - power * ratio / (1 + ratio)
+    return cost, by_error, by_log_variance / variance
 
 
 def _symmetric(matrices: NDArray) -> NDArray:
     """Return the symmetric parts of matrices `(B, M, M)`."""
-    return (matrices + matrices.transpose(0, 2, 1)) / 2
+    transposed = matrices.transpose(0, 2, 1)
+    return (matrices + transposed) / 2
 
 
 def _inverse_in_place(factor: NDArray) -> NDArray:

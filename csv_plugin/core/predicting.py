@@ -144,6 +144,7 @@ def predict_models(
             for name in benchmarks:
                 cell = model, name, label
                 missing[cell] = reason if name in names else UNKNOWN_BENCHMARK
-    models = tuple(next(iter(columns.values())))
-    return Predictions.side_by_side(by_label, models, benchmarks,
-                                    missing), joints
+    # The models are the same for all labels.
+    models = tuple(columns[label])
+    joined = Predictions.side_by_side(by_label, models, benchmarks, missing)
+    return joined, joints

@@ -1,7 +1,7 @@
 """Predicted accuracies beside observed ones, and reasons for gaps."""
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice, product
+from itertools import compress, islice, product
 from types import MappingProxyType
 from typing import Any, Optional, Union
 
@@ -29,13 +29,23 @@ Names = Union[Sequence[str], Mapping[str, str]]
 #: Fields of `Predictions` of shape `(M, B, P)`, and the value that each has in
 #: a cell without a prediction.
 _CUBES: dict[str, Any] = {
-    'values': np.nan, 'low': np.nan, 'high': np.nan, 'extrapolated': False,
-    'in_sample': False, 'with_scores': False,
-    'at_chance': False, 'expected_error': np.nan, 'more_noise': 0.0
-}  # yapf: disable
+    'values': np.nan,
+    'low': np.nan,
+    'high': np.nan,
+    'extrapolated': False,
+    'in_sample': False,
+    'with_scores': False,
+    'at_chance': False,
+    'expected_error': np.nan,
+    'more_noise': 0.0,
+}
 #: The mark that is shown behind a prediction for each flag, in this order.
-MARKS = {'in_sample': '*', 'extrapolated': '>',
-         'with_scores': '+', 'at_chance': '?'}  # yapf: disable
+MARKS = {
+    'in_sample': '*',
+    'extrapolated': '>',
+    'with_scores': '+',
+    'at_chance': '?',
+}
 #: The mark of predictions that say little, see `Predictions.says_little`.
 SAYS_LITTLE = '~'
 #: Its meaning.
@@ -149,10 +159,13 @@ class Predictions(PublicNames):
         check_unique('models of predictions', self.models)
         check_unique('benchmarks of predictions', self.benchmarks)
         check_labels('predictors', self.methods)
-        shape = len(self.models), len(self.benchmarks), len(self.methods)
-        for part in (*_CUBES, OBSERVED):
-            full = np.full(shape[:2] if part == OBSERVED else shape,
-                           getattr(self, part))
+        n_models = len(self.models)
+        n_benchmarks = len(self.benchmarks)
+        cube = n_models, n_benchmarks, len(self.methods)
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_CUBES, cube)
+        shapes[OBSERVED] = n_models, n_benchmarks
+        for part, shape in shapes.items():
+            full = np.full(shape, getattr(self, part))
             object.__setattr__(self, part, full)
 
     def __repr__(self) -> str:
@@ -175,7 +188,8 @@ class Predictions(PublicNames):
             benchmark = self.benchmarks[b]
             row = [self.models[m], benchmark]
             if with_observed:
-                row.append(number(percent(self.observed[m, b])))
+                observed = percent(self.observed[m, b])
+                row.append(number(observed))
             for method in self.methods:
                 row.append(self.cells(benchmark, method)[m])
             rows.append(row)
@@ -210,16 +224,16 @@ class Predictions(PublicNames):
                 table = nothing
             else:
                 level = table.level
-                unknown = [b for b in benchmarks if b not in table.benchmarks]
+                own = table.benchmarks
+                unknown = [name for name in benchmarks if name not in own]
                 cells = product(models, unknown, [method])
                 reasons |= dict.fromkeys(cells, UNKNOWN_BENCHMARK)
-            own = {method: table.methods[0]}
-            placed.append(table._arranged(models, benchmarks, own))
-        found = _joined(placed, 2, methods=tuple(by_method), observed=_NAN)
-        return replace(
-            found,
-            level=level,
-            missing=dict(found.missing) | reasons | dict(missing))
+            renamed = {method: table.methods[0]}
+            placed.append(table._arranged(models, benchmarks, renamed))
+        found = _joined(
+            placed, axis=2, methods=tuple(by_method), observed=_NAN)
+        all_missing = {**found.missing, **reasons, **missing}
+        return replace(found, level=level, missing=all_missing)
 
     @classmethod
     def concatenate(cls, tables: Sequence['Predictions']) -> 'Predictions':
@@ -233,7 +247,10 @@ class Predictions(PublicNames):
             models += table.models
             observed.append(table.observed)
         return _joined(
-            tables, 0, models=tuple(models), observed=np.concatenate(observed))
+            tables,
+            axis=0,
+            models=tuple(models),
+            observed=np.concatenate(observed))
 
     def _arranged(self, *axes: Names) -> 'Predictions':
         """Reorder or rename models, benchmarks and methods.
@@ -251,11 +268,13 @@ class Predictions(PublicNames):
             parts[name] = tuple(axis)
             old_names.append(dict(axis))
             index.append(places(axis.values(), getattr(self, name)))
-        for part, empty in {**_CUBES, OBSERVED: np.nan}.items():
+        empty_values = {**_CUBES, OBSERVED: np.nan}
+        for part, empty in empty_values.items():
             cube = getattr(self, part)
             # The last index, -1, is for names that this table does not have.
-            padded = np.pad(cube, [(0, 1)] * cube.ndim, constant_values=empty)
-            parts[part] = padded[np.ix_(*index[:cube.ndim])]
+            padded = np.pad(cube, (0, 1), constant_values=empty)
+            own_index = np.ix_(*index[:cube.ndim])
+            parts[part] = padded[own_index]
         of_models, of_benchmarks, of_methods = old_names
         of_methods[OBSERVED] = OBSERVED
         missing: dict[Cell, Missing] = {}
@@ -288,9 +307,11 @@ class Predictions(PublicNames):
         for axis, names in zip(_AXES, (models, benchmarks, methods)):
             if names is None:
                 names = getattr(self, axis)
-            own = [*names.values()] if isinstance(names, Mapping) else names
-            check_unique(axis, own)
-            unknown = set(own) - set(getattr(self, axis))
+            old_names = names
+            if isinstance(names, Mapping):
+                old_names = [*names.values()]
+            check_unique(axis, old_names)
+            unknown = {*old_names} - {*getattr(self, axis)}
             for name in sorted(unknown):
                 # This raises an error with the name.
                 self._place(axis, name)
@@ -306,11 +327,12 @@ class Predictions(PublicNames):
         The default method is the first one. An `InputError` for unknown names.
         """
         method = self.methods[0] if method is None else method
-        place = (self._place('models', model),
-                 self._place('benchmarks', benchmark),
-                 self._place('methods', method))  # yapf: disable
-        return self._cell(place) or self.missing.get(
-            (model, benchmark, method), Missing('no prediction'))
+        cell = model, benchmark, method
+        place = tuple(map(self._place, _AXES, cell))
+        found = self._cell(place)
+        if found is not None:
+            return found
+        return self.missing.get(cell, Missing('no prediction'))
 
     def _cell(self, place: tuple[int, ...]) -> Optional[Prediction]:
         parts: dict[str, Any] = {}
@@ -331,13 +353,14 @@ class Predictions(PublicNames):
         '-' if there is no prediction; `legend` explains it. The default method
         is the first one.
         """
-        b = self._place('benchmarks', benchmark)
-        p = 0 if method is None else self._place('methods', method)
+        b, p = self._column(benchmark, method)
         chance = self.chance.get(benchmark, 0.0)
+        all_marks = self.marks(benchmark, method)
         found = []
-        for m, marks in enumerate(self.marks(benchmark, method)):
-            cell = predicted_cell(self.values[m, b, p], self.low[m, b, p],
-                                  self.high[m, b, p], chance, marks)
+        for m, marks in enumerate(all_marks):
+            place = m, b, p
+            cell = predicted_cell(self.values[place], self.low[place],
+                                  self.high[place], chance, marks)
             found.append(cell)
         return found
 
@@ -347,8 +370,7 @@ class Predictions(PublicNames):
         The marks of one prediction are a text such as '', '*' or '>+'. The
         default method is the first one.
         """
-        b = self._place('benchmarks', benchmark)
-        p = 0 if method is None else self._place('methods', method)
+        b, p = self._column(benchmark, method)
         found = [''] * len(self.models)
         flags = {mark: getattr(self, part) for part, mark in MARKS.items()}
         flags[SAYS_LITTLE] = self.says_little
@@ -356,6 +378,16 @@ class Predictions(PublicNames):
             for m in np.flatnonzero(flag[:, b, p]):
                 found[m] += mark
         return found
+
+    def _column(self, benchmark: str,
+                method: Optional[str]) -> tuple[int, int]:
+        """Return the indices of a benchmark and of a method.
+
+        If the method is None, it is the first one.
+        """
+        b = self._place('benchmarks', benchmark)
+        p = 0 if method is None else self._place('methods', method)
+        return b, p
 
     @property
     def says_little(self) -> NDArray[np.bool_]:
@@ -372,8 +404,9 @@ class Predictions(PublicNames):
     @property
     def not_yet(self) -> tuple[str, ...]:
         """Benchmarks that are not predictable yet by the first method."""
-        at_chance = self.at_chance[:, :, :1].any(axis=(0, 2))
-        return tuple(self.benchmarks[b] for b in np.flatnonzero(at_chance))
+        by_first_method = self.at_chance[:, :, :1]
+        at_chance = by_first_method.any(axis=(0, 2))
+        return tuple(compress(self.benchmarks, at_chance))
 
     def uninformative(self, method: str) -> NDArray[np.bool_]:
         """Return True where an interval rules nothing out, `(M, B)`.
@@ -381,9 +414,14 @@ class Predictions(PublicNames):
         Such an interval is shown as `ANY`.
         """
         p = self._place('methods', method)
-        chance = [self.chance.get(name, 0.0) for name in self.benchmarks]
-        any_of = np.vectorize(lambda *limits: interval(*limits) == ANY, [bool])
-        return any_of(self.low[:, :, p], self.high[:, :, p], chance)
+        chances = [self.chance.get(name, 0.0) for name in self.benchmarks]
+        found = np.zeros(self.observed.shape, bool)
+        for m, b in np.ndindex(found.shape):
+            low = self.low[m, b, p]
+            high = self.high[m, b, p]
+            text = interval(low, high, chances[b])
+            found[m, b] = text == ANY
+        return found
 
     def legend(self) -> list[str]:
         """Return the meaning of the cells and their marks, one line each."""
@@ -419,16 +457,17 @@ class Predictions(PublicNames):
 
         NaN where one of the two is missing.
         """
-        return self.values[:, :,
-                           self._place('methods', method)] - self.observed
+        p = self._place('methods', method)
+        return self.values[:, :, p] - self.observed
 
     def held_out(self, method: str) -> NDArray[np.bool_]:
         """Return True for cells that can test the predictions, `(M, B)`.
 
         They have a predicted and an observed accuracy and are not `in_sample`.
         """
-        in_sample = self.in_sample[:, :, self._place('methods', method)]
-        return ~np.isnan(self.difference(method)) & ~in_sample
+        p = self._place('methods', method)
+        has_both = ~np.isnan(self.difference(method))
+        return has_both & ~self.in_sample[:, :, p]
 
     def mean_difference(self, method: str) -> NDArray[np.float64]:
         """Return mean absolute differences over `held_out` cells, `(B,)`.
@@ -436,9 +475,10 @@ class Predictions(PublicNames):
         NaN for a benchmark without such a cell.
         """
         held_out = self.held_out(method)
-        sizes = np.where(held_out, np.abs(self.difference(method)), 0)
+        sizes = np.abs(self.difference(method))
+        total = np.sum(sizes, axis=0, where=held_out)
         n_models = held_out.sum(axis=0)
-        return sizes.sum(axis=0) / np.where(n_models, n_models, np.nan)
+        return total / np.where(n_models, n_models, np.nan)
 
     def judged(self, method: str) -> tuple[NDArray, NDArray]:
         """Return the intervals that observed accuracies are compared with.
@@ -448,15 +488,20 @@ class Predictions(PublicNames):
         """
         p = self._place('methods', method)
         values = self.values[:, :, p]
-        low, high = self.low[:, :, p], self.high[:, :, p]
+        low = self.low[:, :, p]
+        high = self.high[:, :, p]
         quantile = ndtri((1 + self.level) / 2)
         variance = self.more_noise[:, :, p] * item_variance(values)
         noise = quantile * np.sqrt(variance)
-        wide_low = np.maximum(values - np.hypot(values - low, noise), 0)
-        wide_high = np.minimum(values + np.hypot(high - values, noise), 1)
+        below = np.hypot(values - low, noise)
+        above = np.hypot(high - values, noise)
+        wide_low = np.maximum(values - below, 0)
+        wide_high = np.minimum(values + above, 1)
         # Where all items were run, the limits stay as they are.
         fewer = noise > 0
-        return np.where(fewer, wide_low, low), np.where(fewer, wide_high, high)
+        low = np.where(fewer, wide_low, low)
+        high = np.where(fewer, wide_high, high)
+        return low, high
 
     def covered(self, method: str) -> NDArray[np.bool_]:
         """Return True for `held_out` cells inside their intervals, `(M, B)`.
@@ -464,8 +509,8 @@ class Predictions(PublicNames):
         The intervals are those that `judged` returns.
         """
         low, high = self.judged(method)
-        return (low <= self.observed) & (self.observed
-                                         <= high) & self.held_out(method)
+        is_inside = (low <= self.observed) & (self.observed <= high)
+        return is_inside & self.held_out(method)
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every model, benchmark and method, in this order.
@@ -481,20 +526,22 @@ class Predictions(PublicNames):
         parts_shown.remove('values')
         parts_shown.remove('more_noise')
         nothing = dict.fromkeys(['value', *parts_shown])
-        for place, cell in zip(np.ndindex(self.values.shape), names):
+        places_of_cells = np.ndindex(self.values.shape)
+        for place, cell in zip(places_of_cells, names):
             model, benchmark, method = cell
-            observed = self.observed[place[:2]].item()
-            found = self._cell(place)
-            parts = vars(found) if found else nothing
             record: dict[str, Any] = dict(
                 model=model, benchmark=benchmark, method=method)
+            observed = self.observed[place[:2]].item()
             record[OBSERVED] = None if np.isnan(observed) else observed
+            found = self._cell(place)
+            parts = vars(found) if found else nothing
             record['predicted'] = parts['value']
             for part in parts_shown:
                 record[part] = parts[part]
             reasons = []
             for column in (OBSERVED, method):
-                if missing := self.missing.get((model, benchmark, column)):
+                missing = self.missing.get((model, benchmark, column))
+                if missing:
                     reasons.append(missing.reason)
             record['missing'] = '; '.join(reasons)
             yield record
@@ -513,7 +560,8 @@ class Predictions(PublicNames):
         import pandas
         table = pandas.DataFrame(list(self.records()))
         first = ['model', 'benchmark', 'predicted', 'low', 'high']
-        return table[first + [name for name in table if name not in first]]
+        others = [name for name in table if name not in first]
+        return table[first + others]
 
     def _place(self, axis: str, name: str) -> int:
         return position(axis, name, getattr(self, axis))
@@ -581,11 +629,16 @@ def misses(predictions: Predictions) -> list[Miss]:
     with np.errstate(divide='ignore', invalid='ignore'):
         # If the difference and the width are both 0, the result is NaN.
         distance = gap / half
-    outside = table.held_out(method) & (np.abs(distance) > 1)
-    # `(M, B, 5)`, in the order of the last five fields of `Miss`.
-    numbers = np.stack([table.observed, values, low, high, distance], axis=2)
+    is_outside = table.held_out(method) & (np.abs(distance) > 1)
     found = []
-    for m, b in np.argwhere(outside):
-        cell = numbers[m, b].tolist()
-        found.append(Miss(table.models[m], table.benchmarks[b], *cell))
+    for m, b in np.argwhere(is_outside):
+        miss = Miss(
+            model=table.models[m],
+            benchmark=table.benchmarks[b],
+            observed=float(table.observed[m, b]),
+            predicted=float(values[m, b]),
+            low=float(low[m, b]),
+            high=float(high[m, b]),
+            distance=float(distance[m, b]))
+        found.append(miss)
     return sorted(found, key=lambda miss: -abs(miss.distance))

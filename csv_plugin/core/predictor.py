@@ -62,7 +62,8 @@ class Units:
     def of(cls, columns: Columns) -> 'Units':
         """Take all columns of the mean loss as units, without answers."""
         places = np.flatnonzero(columns.uniform)
-        return cls(places, np.full(len(places), ''), {})
+        no_sources = np.full(len(places), '')
+        return cls(places, no_sources, answers={})
 
     @property
     def tokens(self) -> NDArray[np.int64]:
@@ -76,10 +77,12 @@ class Units:
         `values` are the feature columns of M models, `(M, K)`. The units that
         are kept get an order that depends only on their values.
         """
-        order, first = equal_rows(values[:, self.columns].T)
-        first = order[first[order] == order]
+        of_units = values[:, self.columns].T
+        order, first = equal_rows(of_units)
+        is_kept = first[order] == order
+        kept = order[is_kept]
         return replace(
-            self, columns=self.columns[first], sources=self.sources[first])
+            self, columns=self.columns[kept], sources=self.sources[kept])
 
     def losses(self, values: NDArray, benchmarks: Sequence[str]) -> UnitLosses:
         """Return the losses on units and on tokens of answers.
@@ -218,7 +221,8 @@ class Predictor(PublicNames):
         errors = self.model.model_errors
         found = {}
         for m in np.flatnonzero(self.model.outliers):
-            found[self.fit_models[m]] = float(errors[m])
+            name = self.fit_models[m]
+            found[name] = float(errors[m])
         return found
 
     def benchmark(self, name: str) -> BenchmarkFit:
@@ -250,7 +254,8 @@ class Predictor(PublicNames):
         notes = mixed_engines(infos)
         benchmarks = []
         for part in self.benchmarks:
-            benchmarks.append(replace(part, notes=(*part.notes, *notes)))
+            all_notes = *part.notes, *notes
+            benchmarks.append(replace(part, notes=all_notes))
         return replace(self, benchmarks=tuple(benchmarks))
 
     # ---- weights
@@ -264,18 +269,21 @@ class Predictor(PublicNames):
         benchmark.
         """
         self.benchmark(benchmark)
-        b, model = self.names.index(benchmark), self.model
+        b = self.names.index(benchmark)
+        model = self.model
         if isinstance(model, CurveModel):
             alpha = float(model.curves.alpha[b])
             return alpha * self._score_weights(benchmark)
-        typical = np.median(self.fit.losses, axis=0)[None]
-        losses = self.fit.units.losses(typical, self.names)
+        units = self.fit.units
+        typical = np.median(self.fit.losses, axis=0)
+        losses = units.losses(typical[None], self.names)
         found = np.zeros(len(self.columns.units))
-        for share, member in zip(model.shares[:, b], model.members):
+        shares = model.shares[:, b]
+        for share, member in zip(shares, model.members):
             by_unit, by_token = member.slopes(losses, b)
-            found[self.fit.units.columns] += share * by_unit
+            found[units.columns] += share * by_unit
             if len(by_token):
-                found[self.fit.units.answers[benchmark]] += share * by_token
+                found[units.answers[benchmark]] += share * by_token
         return found
 
     def _score_weights(self, benchmark: str) -> NDArray[np.float64]:
@@ -296,7 +304,8 @@ class Predictor(PublicNames):
         columns, such as tokens of answers. An `InputError` if there is no such
         benchmark.
         """
-        return _weights(self.slopes(benchmark), self.columns.uniform)
+        slopes = self.slopes(benchmark)
+        return _weights(slopes, self.columns.uniform)
 
     def token_weights(self, benchmark: str) -> NDArray[np.float64]:
         """Return the salience weight of every target token, `(T,)`.
@@ -305,9 +314,11 @@ class Predictor(PublicNames):
         the mean loss. An `InputError` if there is no such benchmark, or if the
         predictor was fitted to tables of losses.
         """
-        matrix = self._tokens()[1].matrix
-        return _weights(matrix @ self.slopes(benchmark),
-                        matrix @ self.columns.uniform)
+        _, source = self._tokens()
+        # Slopes, and coefficients in the mean loss, of each token.
+        slopes = source.matrix @ self.slopes(benchmark)
+        uniform = source.matrix @ self.columns.uniform
+        return _weights(slopes, uniform)
 
     # ---- losses
 
@@ -432,17 +443,21 @@ class Predictor(PublicNames):
         features = self.features(losses)
         joint = self.joint(features, families)
         if known is None:
-            return self.predictions(joint, features.models, level), joint
+            table = self.predictions(joint, features.models, level)
+            return table, joint
         observed = known.reindexed(features.models, self.names).values
         joint = joint.given(observed)
         table = self.predictions(joint, features.models, level)
         seen = ~np.isnan(observed)
         numbers = joint.model_rows[0].families
-        changed = np.isin(numbers, numbers[seen.any(axis=1)])[:, None] & ~seen
-        return replace(
+        with_known = numbers[seen.any(axis=1)]
+        in_family = np.isin(numbers, with_known)
+        changed = in_family[:, None] & ~seen
+        table = replace(
             table,
             with_scores=changed[:, :, None],
-            in_sample=table.in_sample | seen[:, :, None]), joint
+            in_sample=table.in_sample | seen[:, :, None])
+        return table, joint
 
     def predict_left_out(self, level: float = 0.9) -> Predictions:
         """Predict every fitted accuracy from models of other families.
@@ -455,12 +470,15 @@ class Predictor(PublicNames):
         # True for benchmarks that only models of one family were run on.
         alone = np.zeros(len(self.names), bool)
         for b, rows in enumerate(known.T):
-            alone[b] = len(set(families[rows])) == 1
+            n_families = len(np.unique(families[rows]))
+            alone[b] = n_families == 1
         joint = self.model.left_out_joint()
-        joint = replace(joint, mean=np.where(alone, np.nan, joint.mean))
+        mean = np.where(alone, np.nan, joint.mean)
+        joint = replace(joint, mean=mean)
         table = self.predictions(joint, self.fit_models, level)
         missing = {}
-        for m, b in np.argwhere(np.isnan(table.values[:, :, 0])):
+        is_missing = np.isnan(table.values[:, :, 0])
+        for m, b in np.argwhere(is_missing):
             cell = self.fit_models[m], self.names[b], PREDICTED
             missing[cell] = NO_OTHER_FAMILY if known[m, b] else NOT_RUN
         return replace(table, in_sample=np.array(False), missing=missing)
@@ -480,8 +498,9 @@ class Predictor(PublicNames):
         # predicted from other families.
         far = 1.5
         low, high = joint.intervals(level)
-        is_far = np.sqrt(joint.variance) > far * self.model.usual_deviations
-        in_sample, at_chance = np.zeros((2, *joint.mean.shape), bool)
+        is_far = joint.deviation > far * self.model.usual_deviations
+        in_sample = np.zeros(joint.mean.shape, bool)
+        at_chance = np.zeros(joint.mean.shape, bool)
         chance: dict[str, float] = {}
         outside_means = []
         for b, part in enumerate(self.benchmarks):
@@ -535,9 +554,11 @@ def _weights(slopes: NDArray, uniform: NDArray) -> NDArray[np.float64]:
     the loss rises.
     """
     counted = uniform != 0
-    total = abs(slopes[counted].sum()) / uniform.sum()
-    return np.divide(
-        -slopes / (total or 1),
-        uniform,
-        where=counted,
-        out=np.full(len(uniform), np.nan))
+    slopes = slopes[counted]
+    shares = uniform[counted]
+    total = abs(slopes.sum()) / uniform.sum()
+    if total:
+        slopes = slopes / total
+    weights = np.full(len(uniform), np.nan)
+    weights[counted] = -slopes / shares
+    return weights

@@ -54,14 +54,17 @@ class TokenSpans:
         >>> TokenSpans.from_token_bytes([b'n', b'\xc3', b'\xa9'], 'né').ends
         array([1, 2, 3])
         """
-        expected, joined = utf8_bytes(text), b''.join(tokens)
+        expected = utf8_bytes(text)
+        joined = b''.join(tokens)
         if joined != expected:
             raise InputError('token bytes',
                              f'the {len(expected)} bytes of the text',
                              f'{len(joined)} other bytes',
                              'Give tokens that, joined, are the text.')
-        ends = np.cumsum([len(token) for token in tokens], dtype=np.int64)
-        return cls(np.append(0, ends)[:-1], ends, len(expected))
+        lengths = [len(token) for token in tokens]
+        widths = np.array(lengths, np.int64)
+        ends = np.cumsum(widths)
+        return cls(ends - widths, ends, len(expected))
 
     __repr__ = short_repr
 
@@ -100,11 +103,11 @@ class TextSpans(Sequence[TokenSpans]):
         # The edges of a text are its first byte, and then the start and the
         # end of each token. The edges of all texts must not decrease.
         starts, ends = self.placed
-        bounds = np.append(0, np.cumsum(self.n_bytes))
-        edges = np.insert(
-            np.column_stack([starts, ends]).ravel(), 2 * self.token_offsets,
-            bounds)
-        if (np.diff(edges) < 0).any():
+        of_tokens = np.column_stack([starts, ends]).ravel()
+        of_texts = np.append(0, np.cumsum(self.n_bytes))
+        edges = np.insert(of_tokens, 2 * self.token_offsets, of_texts)
+        decreases = np.diff(edges) < 0
+        if decreases.any():
             list(self)  # raises an error that names the token
 
     @classmethod
@@ -113,7 +116,9 @@ class TextSpans(Sequence[TokenSpans]):
         if isinstance(texts, cls):
             return texts
         # `np.concatenate` needs the empty arrays if there is no text.
-        starts, ends = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        none = np.zeros(0, np.int64)
+        starts = [none]
+        ends = [none]
         n_tokens, n_bytes = [], []
         for text in texts:
             starts.append(text.starts)
@@ -121,8 +126,10 @@ class TextSpans(Sequence[TokenSpans]):
             n_tokens.append(len(text))
             n_bytes.append(text.n_bytes)
         return cls(
-            np.concatenate(starts), np.concatenate(ends),
-            np.array(n_tokens, np.int64), np.array(n_bytes, np.int64))
+            starts=np.concatenate(starts),
+            ends=np.concatenate(ends),
+            n_tokens=np.array(n_tokens, np.int64),
+            n_bytes=np.array(n_bytes, np.int64))
 
     @classmethod
     def concatenate(cls, parts: Sequence['TextSpans']) -> 'TextSpans':
@@ -146,9 +153,11 @@ class TextSpans(Sequence[TokenSpans]):
         """Return the `TokenSpans` of one text, `TextSpans` for a slice."""
         if isinstance(text, slice):
             return self.select(range(len(self))[text])
-        tokens = self.tokens_of([range(len(self))[text]])
+        row = range(len(self))[text]
+        first, end = self.token_offsets[row:row + 2]
+        tokens = slice(first, end)
         return TokenSpans(self.starts[tokens], self.ends[tokens],
-                          self.n_bytes[text])
+                          self.n_bytes[row])
 
     __repr__ = short_repr
 
@@ -176,8 +185,8 @@ class TextSpans(Sequence[TokenSpans]):
         counts = self.n_tokens[rows]
         # Token i of the selection is token i - first_selected of its text.
         first_selected = np.cumsum(counts) - counts
-        shifts = firsts - first_selected
-        return np.arange(counts.sum()) + np.repeat(shifts, counts)
+        shifts = np.repeat(firsts - first_selected, counts)
+        return np.arange(len(shifts)) + shifts
 
     @cached_property
     def token_offsets(self) -> NDArray[np.int64]:
@@ -215,13 +224,14 @@ def _offset_arrays(
 def _check_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
                  n_bytes: int) -> None:
     """Raise an `InputError` for offsets outside the text or out of order."""
-    edges = np.concatenate([[0],
-                            np.column_stack([starts, ends]).ravel(),
-                            [n_bytes]])
-    for step in np.flatnonzero(np.diff(edges) < 0):
+    of_tokens = np.column_stack([starts, ends]).ravel()
+    edges = np.concatenate([[0], of_tokens, [n_bytes]])
+    decreases = np.diff(edges) < 0
+    for step in np.flatnonzero(decreases):
         # Step 0 leads to the first token, and the last step from the last
         # token to the end of the text.
-        token = max(min(step // 2, len(ends) - 1), 0)
+        last = max(len(ends) - 1, 0)
+        token = min(step // 2, last)
         raise InputError(
             f'token {token}',
             f'byte offsets in 0..{n_bytes} that never decrease',
@@ -235,6 +245,8 @@ def char_bounds(text: str) -> NDArray[np.int64]:
 
     The length of the text in bytes is added, so the shape is `(n_chars + 1,)`.
     """
-    data = np.frombuffer(utf8_bytes(text), np.uint8)
-    begins = (data & 0xC0) != 0x80  # continuation bytes are 0b10xxxxxx
-    return np.append(np.flatnonzero(begins), data.size)
+    encoded = utf8_bytes(text)
+    data = np.frombuffer(encoded, np.uint8)
+    is_first = (data & 0xC0) != 0x80  # continuation bytes are 0b10xxxxxx
+    firsts = np.flatnonzero(is_first)
+    return np.append(firsts, data.size)

@@ -77,7 +77,8 @@ class Study:
             table, joint = predictor.predict_jointly(losses)
             by_method[method] = table
             joints[method] = NamedJoint(table.models, predictor.names, joint)
-        models = next(iter(by_method.values())).models
+        # All methods predict the same models.
+        models = table.models
         predictions = Predictions.side_by_side(by_method, models,
                                                observed.benchmarks)
         return cls(first, predictions.with_observed(observed), joints)
@@ -159,7 +160,8 @@ def geometric_mean(values: Iterable[float]) -> float:
         return float('nan')
     # An error of 0 has the logarithm -infinity, so the mean is 0.
     with np.errstate(divide='ignore'):
-        return float(np.exp(np.log(numbers).mean()))
+        mean_log = np.log(numbers).mean()
+    return float(np.exp(mean_log))
 
 
 def _errors(table: Predictions, b: int,
@@ -169,13 +171,17 @@ def _errors(table: Predictions, b: int,
     `says_nothing`, `(M,)`, is True for models whose interval rules nothing
     out.
     """
-    rows = ~np.isnan(table.observed[:, b]) & ~table.in_sample[:, b, 0]
+    was_run = ~np.isnan(table.observed[:, b])
+    in_sample = table.in_sample[:, b, 0]
+    rows = was_run & ~in_sample
     observed = table.observed[rows, b]
     predicted = table.values[rows, b, 0]
-    low, high = table.low[rows, b, 0], table.high[rows, b, 0]
+    low = table.low[rows, b, 0]
+    high = table.high[rows, b, 0]
     coverage = metrics.coverage(observed, low, high)
     has_interval = ~np.isnan(low)
-    if says_nothing[rows][has_interval].all():
+    is_informative = has_interval & ~says_nothing[rows]
+    if not is_informative.any():
         coverage = np.nan
     return BenchmarkErrors(
         n_models=len(observed),

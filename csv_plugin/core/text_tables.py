@@ -165,7 +165,8 @@ def _aligned(columns: Sequence[Column], n_headers: int) -> str:
     padded = []
     for k, column in enumerate(columns):
         width = _width(column)
-        headers, cells = column[:n_headers], column[n_headers:]
+        headers = column[:n_headers]
+        cells = column[n_headers:]
         # Words are aligned on the left, numbers and marks on the right.
         is_left = k == 0 or _has_words(cells)
         ruled = [*headers, '-' * width, *cells]

@@ -1,14 +1,11 @@
 """The curve, and its fit against certified values and scipy's solvers."""
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.optimize import least_squares
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.scaling_law import (Curve, Regressions, accuracy_at,
-                                         diagnose, fit_curve)
+from csv_plugin.core.scaling_law import Curve, accuracy_at, diagnose, fit_curve
 from tests.core.worlds import SCORES, accuracies
 
 # alpha, beta and floor. In order: both signs, every chance level, steep and
@@ -111,78 +108,54 @@ def test_a_floor_is_a_fraction(alpha, floor):
         Curve(alpha, 0, floor)
 
 
-def problems(seed=0, n=20, n_columns=5, n_problems=6):
-    """Q problems with their own masks and floors on one noisy design."""
+def noisy(seed, floor, n=20):
+    """Scores and accuracies that scatter about a curve."""
     rng = np.random.default_rng(seed)
-    design = np.hstack([np.ones((n, 1)), rng.normal(size=(n, n_columns - 1))])
-    truth = rng.normal(size=n_columns) * 0.7
-    accuracy = 0.2 + 0.8 * expit(design @ truth)
-    accuracy = np.clip(accuracy + 0.05 * rng.normal(size=n), 0, 1)
-    masks = (rng.random((n_problems, n)) < 0.8).astype(float)
-    floors = rng.choice([0.0, 0.1, 0.2], n_problems)
-    return Regressions(design, accuracy, masks, floors)
+    scores = rng.normal(1.3, .2, n)
+    scatter = .05 * rng.normal(size=n)
+    observed = accuracies(-4., 1.3, floor, scores) + scatter
+    return scores, np.clip(observed, 0, 1)
 
 
-def scipy_solution(stack, q, start):
-    """That of the objective as the module states it, literally."""
-    kept, floor = stack.masks[q] > 0, stack.floors[q]
-
-    def residuals(theta):
-        fitted = floor + (1 - floor) * expit(stack.design[kept] @ theta)
-        return fitted - stack.accuracy[kept]
-
-    return least_squares(
-        residuals, start, xtol=1e-14, ftol=1e-14, gtol=1e-14).x
-
-
+@pytest.mark.parametrize('floor', [0., .1, .2])
 @pytest.mark.parametrize('seed', range(4))
-def test_solutions_are_those_of_scipy(seed):
-    """On one design, and on designs of which each is another one."""
-    stack = problems(seed)
-    start = stack.start()
-    expected = [scipy_solution(stack, q, start[q]) for q in range(len(start))]
-    factors = np.arange(1, 7)[:, None, None]**[0, 1, 0, 1, 1]
-    each = replace(stack, design=stack.design * factors)
-    for found in (stack.solve(start, tolerance=1e-14),
-                  stack.solve(-2 * start, tolerance=1e-14),
-                  each.solve(each.start(), tolerance=1e-14) * factors[:, 0]):
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+def test_solutions_are_those_of_scipy(seed, floor):
+    scores, observed = noisy(seed, floor)
+
+    def residuals(parameters):
+        alpha, beta = parameters
+        share = expit(alpha * (scores - beta))
+        return floor + (1 - floor) * share - observed
+
+    expected = least_squares(
+        residuals, [-4., 1.3], xtol=1e-14, ftol=1e-14, gtol=1e-14)
+    far = guess_of((5., 1.), scores)
+    for guess in (None, far):
+        curve, _ = fit_curve(scores, observed, floor, guess)
+        np.testing.assert_allclose([curve.alpha, curve.beta], expected.x,
+                                   rtol=1e-6)  # yapf: disable
 
 
-def test_start_is_a_logit_regression_on_the_second_column():
-    stack = problems()
-    stack.accuracy[:3] = 0.0, 0.3, 1.0
-    for q, theta in enumerate(stack.start()):
-        kept, floor = stack.masks[q] > 0, stack.floors[q]
-        share = (stack.accuracy[kept] - floor) / (1 - floor)
-        slope, intercept = np.polyfit(stack.design[kept, 1],
-                                      logit(np.clip(share, 0.02, 0.98)), 1)
-        expected = [intercept, slope] + [0] * 3
-        np.testing.assert_allclose(theta, expected, rtol=1e-9, atol=1e-12)
+def test_the_better_of_two_solutions_is_returned():
+    """A guess that is a step ends where it starts."""
+    scores, observed = noisy(0, .1)
+    alone, line = fit_curve(scores, observed, .1)
+    curve, found = fit_curve(scores, observed, .1, np.array([500., 1e3]))
+    np.testing.assert_array_equal(found, line)
+    assert curve.alpha == alone.alpha
 
 
 @pytest.mark.parametrize('level', [0.0, 0.1, -1.3])
-def test_rows_alike_give_a_flat_start_and_their_mean(level):
-    """As in a fold whose models all have the same loss."""
-    design = np.array([[1, level]] * 3 + [[1, 2.0]])
-    stack = Regressions(design, np.array([0.3, 0.5, 0.7, 0.9]),
-                        np.array([[1.0, 1, 1, 0], [1, 0, 0, 0]]),
-                        np.array([0.0, 0.1]))  # yapf: disable
-    start = stack.start()
-    np.testing.assert_allclose(start[:, 1], 0, atol=1e-9)
-    predicted = stack.predict(stack.solve(start))
-    np.testing.assert_allclose(predicted[0, :3], 0.5, rtol=1e-3)
-    assert predicted[1, 0] == pytest.approx(0.3, abs=1e-3)
-    assert np.isfinite(predicted).all()
+def test_equal_scores_give_the_mean_accuracy(level):
+    scores, observed = np.full(3, level), np.array([0.3, 0.5, 0.7])
+    curve, line = fit_curve(scores, observed, 0.)
+    np.testing.assert_allclose(line[1], 0, atol=1e-9)
+    np.testing.assert_allclose(curve.accuracies(scores), 0.5, rtol=1e-3)
 
 
 def test_separable_data_end_at_a_steep_but_finite_curve():
     """Every steeper slope fits better, until the steps run out."""
-    z = np.array([-1.5, -0.5, 0.5, 1.5])
-    stack = Regressions(
-        np.stack([np.ones(4), z], axis=1), np.array([0.0, 0, 1, 1]),
-        np.ones((1, 4)), np.zeros(1))
-    theta = stack.solve(stack.start())
-    assert np.isfinite(theta).all()
-    np.testing.assert_allclose(
-        stack.predict(theta)[0], [0, 0, 1, 1], atol=1e-6)
+    scores, observed = np.array([-1.5, -0.5, 0.5, 1.5]), np.array([0, 0, 1, 1])
+    curve, _ = fit_curve(scores, observed, 0.)
+    assert np.isfinite([curve.alpha, curve.beta]).all()
+    np.testing.assert_allclose(curve.accuracies(scores), observed, atol=1e-6)
