@@ -33,7 +33,8 @@ class AccuracyModel:
     Attributes:
         members: The F members of the mixture, one for each form of losses.
         shares: Weight of each member on each benchmark, `(F, B)`. The weights
-            on a benchmark add up to 1.
+            on a benchmark add up to 1. (`Member.posterior.shares` are other
+            weights, of mean losses.)
         floor: Accuracy of a model that knows nothing, `(B,)`.
         noise: Variance of the noise of an observed accuracy p, divided by
             p (1 - p), `(B,)`.

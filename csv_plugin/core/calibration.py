@@ -153,16 +153,18 @@ def fit_correlation(errors: NDArray, share: NDArray, weight: NDArray) -> float:
     is the share of their variance that is not noise of items, and `weight`,
     `(M, B)`, is as in `fit_tails`.
 
-    The product of a model's errors on two benchmarks has the expectation
-    correlation x root(share_1 share_2), because the noise of items on the two
-    is independent. The correlation is fitted to all products by least squares,
-    with `PAIRS_WITHOUT` products of 0 added.
+    The product of a model's errors on benchmarks 1 and 2 has the expectation
+    correlation x root_1 root_2, where root is the square root of the share,
+    because the noise of items on the two is independent. The correlation is
+    fitted to all products by least squares, which weighs each product by
+    root_1 root_2. `PAIRS_WITHOUT` products of 0 are added.
     """
     seen = ~np.isnan(errors)
     share = np.where(seen, share, 0)
     root = np.sqrt(share)
     errors = np.where(seen, errors, 0)
     errors = np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR)
+    # A model has the same weight on all benchmarks with an accuracy.
     of_model = weight.max(axis=1)
     products = _sums_over_pairs(errors * root)
     expected = _sums_over_pairs(root**2)
@@ -199,9 +201,9 @@ def doubt_of(errors: NDArray, deviations: NDArray, teaching: NDArray,
 
     The result is `(M, B)`: the predicted variance, times (mean squared error -
     outlier^2). It is 0 for models whose mean squared error is less than
-    outlier^2. `errors`, `(M, B)`, are divided by the predicted `deviations`,
-    `(M, B)`, and are NaN where there is no accuracy. Mean squares are over the
-    benchmarks of the mask `teaching`, `(B,)`.
+    outlier^2 (`Settings.outlier`). `errors`, `(M, B)`, are divided by the
+    predicted `deviations`, `(M, B)`, and are NaN where there is no accuracy.
+    Mean squares are over the benchmarks of the mask `teaching`, `(B,)`.
     """
     mean_squares = _mean_squares(errors[:, teaching])
     beyond = mean_squares - outlier**2
