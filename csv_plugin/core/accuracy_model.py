@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.calibration import LeftOut, model_errors
+from csv_plugin.core.families import families_by_number, numbers_of
 from csv_plugin.core.joint import Joint
-from csv_plugin.core.kernels import (Scale, Standardised, UnitLosses,
-                                     families_by_number, numbers_of)
+from csv_plugin.core.kernels import Scale, Standardised, UnitLosses
 from csv_plugin.core.member import Member, shares_by
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.settings import Settings

@@ -23,9 +23,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.calibration import (LARGEST_ERROR, MOST_CORRELATED,
-                                         LeftOut, weights_of_models)
-from csv_plugin.core.kernels import TINY, rows_of_families
+from csv_plugin.core.calibration import LARGEST_ERROR, MOST_CORRELATED, LeftOut
+from csv_plugin.core.families import rows_of_families, weights_of_models
+from csv_plugin.core.kernels import TINY
 
 
 def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,

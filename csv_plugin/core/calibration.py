@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, stdtrit
 
 from csv_plugin.core.curve import moments
+from csv_plugin.core.families import weights_of_models
 
 #: Candidates for the degrees of freedom of Student's t.
 CANDIDATE_DEGREES = (3., 4., 6., 10., 30.)
@@ -223,16 +224,3 @@ def _mean_squares(errors: NDArray) -> NDArray[np.float64]:
     sums = np.nansum(errors**2, axis=1)
     n_or_nan = np.where(n_seen, n_seen, np.nan)
     return sums / n_or_nan
-
-
-def weights_of_models(families: NDArray) -> NDArray[np.float64]:
-    """Return the weight of each model, by the size of its family, `(M,)`.
-
-    Models of one family are similar, so k of them tell less than k independent
-    models. Each of k models of a family weighs 1 / sqrt(k), and together they
-    weigh sqrt(k). This k is the number of the family's models among all M
-    models, even on a benchmark that few of them have an accuracy on.
-    `families`, `(M,)`, is the number of each model's family, 0 or more.
-    """
-    sizes = np.bincount(families)
-    return 1 / np.sqrt(sizes[families])

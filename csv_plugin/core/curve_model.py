@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from csv_plugin.core.baselines import fit_mean_loss
 from csv_plugin.core.calibration import LeftOut, model_errors
 from csv_plugin.core.curve import SHARES, accuracy_of
+from csv_plugin.core.families import families_by_number, numbers_of
 from csv_plugin.core.joint import Joint
-from csv_plugin.core.kernels import TINY, families_by_number, numbers_of
+from csv_plugin.core.kernels import TINY
 from csv_plugin.core.observed import Observed, filled_items
 from csv_plugin.core.settings import Settings
 

@@ -58,8 +58,8 @@ from csv_plugin.core.between import correlations_of_pairs
 from csv_plugin.core.calibration import LARGEST_ERROR, LeftOut, Tails
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, accuracy_of,
                                    item_variance, line_at, moments)
-from csv_plugin.core.kernels import (diagonals, families_by_number,
-                                     rows_of_families)
+from csv_plugin.core.families import families_by_number, rows_of_families
+from csv_plugin.core.kernels import diagonals
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.settings import Settings
 

@@ -24,10 +24,10 @@ trend. The ratio or its logarithm, divided by this noise, is the *value* of the
 unit, and the mean loss is the plain mean of the values. So units that follow
 the trend count more.
 """
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Optional, Union
+from typing import Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -635,37 +635,3 @@ def variances(models: Standardised, means: NDArray, worst: NDArray,
         bend=better**3 / 3,
         family=family[None],
         own=np.ones((1, n_models)))
-
-
-def families_by_number(families: Sequence[str]) -> NDArray[np.int64]:
-    """Return the number of each model's family, `(M,)`, from its name.
-
-    Families are numbered from 0 in the order of their first appearance.
-    """
-    numbers: dict[str, int] = {}
-    found = []
-    for family in families:
-        number = numbers.setdefault(family, len(numbers))
-        found.append(number)
-    return np.array(found, int)
-
-
-def rows_of_families(families: NDArray) -> list[NDArray[np.int64]]:
-    """Return, for each family, the row indices of its models.
-
-    `families`, `(M,)`, has the number of each model's family.
-    """
-    found = []
-    for family in np.unique(families):
-        is_member = families == family
-        found.append(np.flatnonzero(is_member))
-    return found
-
-
-def numbers_of(families: Optional[Sequence[str]],
-               n_models: int) -> NDArray[np.int64]:
-    """Return `families_by_number`; with None, each model is a family alone.
-    """
-    if families is None:
-        return np.arange(n_models)
-    return families_by_number(families)

@@ -58,11 +58,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, lapack
 
-from csv_plugin.core.calibration import doubt_of, weights_of_models
+from csv_plugin.core.calibration import doubt_of
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, item_variance,
                                    line_at, moments)
+from csv_plugin.core.families import rows_of_families, weights_of_models
 from csv_plugin.core.kernels import (PARTS, Standardised, covariances,
-                                     diagonals, rows_of_families, shared_parts)
+                                     diagonals, shared_parts)
 from csv_plugin.core.observed import filled_items
 from csv_plugin.core.settings import Settings
 
