@@ -197,11 +197,11 @@ class Posterior:
         # The typical scale, and the scale of each benchmark.
         scales = np.full(1 + n_benchmarks, settings.typical)
         noise = self.independent + settings.noise
-        self.hyper = np.concatenate([self._usual_amounts, scales, noise])
+        self.hyper = np.concatenate([self._prior_amounts, scales, noise])
         self.dual = np.zeros((n_benchmarks, n_models))
 
     @property
-    def _usual_amounts(self) -> NDArray:
+    def _prior_amounts(self) -> NDArray:
         """Prior means of the logarithms of the amounts of `PARTS`, `(P,)`."""
         amounts = [getattr(self.settings, part) for part in PARTS]
         return np.array(amounts)
@@ -424,7 +424,7 @@ class Posterior:
         log_scales, log_noise = hyper[SCALES:].reshape(2, -1)
         # Each `_away` is a distance from a prior mean, divided by the prior
         # standard deviation.
-        amounts_away = (amounts - self._usual_amounts) / settings.width
+        amounts_away = (amounts - self._prior_amounts) / settings.width
         typical_away = (typical_scale - settings.typical) / settings.width
         scales_away = (log_scales - typical_scale) / settings.scale_width
         scales_away = included * scales_away
