@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.calibration import LeftOut, model_errors
+from csv_plugin.core.families import families_by_number, numbers_of
 from csv_plugin.core.joint import Joint
-from csv_plugin.core.kernels import (Scale, Standardised, UnitLosses,
-                                     families_by_number, numbers_of)
+from csv_plugin.core.kernels import Scale, Standardised, UnitLosses
 from csv_plugin.core.member import Member, shares_by
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.settings import Settings
@@ -33,7 +33,8 @@ class AccuracyModel:
     Attributes:
         members: The F members of the mixture, one for each form of losses.
         shares: Weight of each member on each benchmark, `(F, B)`. The weights
-            on a benchmark add up to 1.
+            on a benchmark add up to 1. (`Member.posterior.shares` are other
+            weights, of mean losses.)
         floor: Accuracy of a model that knows nothing, `(B,)`.
         noise: Variance of the noise of an observed accuracy p, divided by
             p (1 - p), `(B,)`.

@@ -9,11 +9,12 @@ each pair of benchmarks, `(B, B)`. Only `Joint.given` uses them, to predict
 from known accuracies. The formula is in docs/appendix/method.md, "Known
 accuracies".
 
-The estimate of a pair is a weighted mean over models of the product of a
-model's errors on the two benchmarks. Estimates differ from pair to pair, in
-part by chance. The variance by chance is computed from how much the products
-differ between families. The rest of the variance between pairs is called
-genuine. Each estimate is then shrunk toward the mean over pairs: of its
+The estimate of a pair is the weighted sum over models of the product of a
+model's errors on the two benchmarks, divided by what this sum would be if the
+correlation was 1. Estimates differ from pair to pair, in part by chance. The
+variance by chance is computed from how much the products differ between
+families. The rest of the variance between pairs is called genuine. Each
+estimate is then shrunk toward the mean over pairs: of its
 distance from the mean, the share genuine / (genuine + chance) is kept
 (empirical Bayes; Morris, JASA 78(381), 1983).
 """
@@ -22,9 +23,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from csv_plugin.core.calibration import (LARGEST_ERROR, MOST_CORRELATED,
-                                         LeftOut, weights_of_models)
-from csv_plugin.core.kernels import TINY, rows_of_families
+from csv_plugin.core.calibration import LARGEST_ERROR, MOST_CORRELATED, LeftOut
+from csv_plugin.core.families import rows_of_families, weights_of_models
+from csv_plugin.core.kernels import TINY
 
 
 def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,
@@ -56,12 +57,12 @@ def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,
     # squares weighs the product by root_1 root_2.
     uncertain = np.where(seen, left_out.uncertain, 0)
     root = np.sqrt(uncertain)
-    members = []
+    family_rows = []
     for rows in rows_of_families(families):
         if seen[rows].any():
-            members.append(rows)
-    products = _sums_over_families(errors * root, weight, members)
-    expected = _sums_over_families(root**2, weight, members)
+            family_rows.append(rows)
+    products = _sums_over_families(errors * root, weight, family_rows)
+    expected = _sums_over_families(root**2, weight, family_rows)
     shifts = _shifts(products, expected)
     correlations = between + shifts
     correlations = np.clip(correlations, -MOST_CORRELATED, MOST_CORRELATED)
@@ -70,18 +71,18 @@ def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,
 
 
 def _sums_over_families(values: NDArray, weight: NDArray,
-                        members: Sequence[NDArray]) -> NDArray[np.float64]:
+                        family_rows: Sequence[NDArray]) -> NDArray[np.float64]:
     """Return the sum of products of values on two benchmarks, `(F, B, B)`.
 
     Element f, i, j is the weighted sum over the models of family f of the
     product of the model's values on benchmarks i and j. `values` are `(M, B)`,
-    0 where there is no accuracy, and `weight` is `(M,)`. `members` has the
+    0 where there is no accuracy, and `weight` is `(M,)`. `family_rows` has the
     indices of the models of each of the F families.
     """
-    n_families = len(members)
+    n_families = len(family_rows)
     n_benchmarks = values.shape[1]
     sums = np.zeros((n_families, n_benchmarks, n_benchmarks))
-    for f, rows in enumerate(members):
+    for f, rows in enumerate(family_rows):
         of_family = values[rows]
         weighted = weight[rows, None] * of_family
         sums[f] = weighted.T @ of_family
@@ -104,8 +105,8 @@ def _shifts(products: NDArray, expected: NDArray) -> NDArray[np.float64]:
     if n_families < 2 or not pairs.any():
         return np.zeros_like(total)
     estimate = products.sum(axis=0) / total
-    # The variance of the estimate by chance, from how far the products of
-    # each family are from those that the estimate implies.
+    # The scatter estimates the variance of each estimate by chance, from how
+    # far the products of each family are from those that the estimate implies.
     differences = products - estimate * expected
     squares = (differences**2).sum(axis=0)
     scatter = squares / total**2
@@ -115,12 +116,14 @@ def _shifts(products: NDArray, expected: NDArray) -> NDArray[np.float64]:
     weights = of_pairs / of_pairs.sum()
     mean_estimate = weights @ estimate[pairs]
     away = estimate - mean_estimate
-    # The scatter of a single pair is a rough estimate. So the variance of a
-    # pair by chance is taken as the mean over all pairs of scatter x total,
-    # divided by the total of this pair.
-    scatter_of_unit = scatter * total
-    chance = scatter_of_unit[pairs].mean() / total
-    # The expectation of away^2 is genuine + scatter.
+    # The scatter of a single pair is rough. As the variance by chance is taken
+    # to be proportional to 1 / total, scatter x total is averaged over pairs.
+    scatter_times_total = scatter * total
+    chance = scatter_times_total[pairs].mean() / total
+    # The genuine variance is a mean over pairs of away^2 - scatter. It may use
+    # the rough scatter, as errors of the scatter cancel in the mean. Weights
+    # are total^2: chance alone makes the variance of away^2 proportional to
+    # 1 / total^2.
     excess = away**2 - scatter
     square_weights = of_pairs**2
     genuine = square_weights @ excess[pairs] / square_weights.sum()

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, stdtrit
 
 from csv_plugin.core.curve import moments
+from csv_plugin.core.families import weights_of_models
 
 #: Candidates for the degrees of freedom of Student's t.
 CANDIDATE_DEGREES = (3., 4., 6., 10., 30.)
@@ -153,16 +154,18 @@ def fit_correlation(errors: NDArray, share: NDArray, weight: NDArray) -> float:
     is the share of their variance that is not noise of items, and `weight`,
     `(M, B)`, is as in `fit_tails`.
 
-    The product of a model's errors on two benchmarks has the expectation
-    correlation x root(share_1 share_2), because the noise of items on the two
-    is independent. The correlation is fitted to all products by least squares,
-    with `PAIRS_WITHOUT` products of 0 added.
+    The product of a model's errors on benchmarks 1 and 2 has the expectation
+    correlation x root_1 root_2, where root is the square root of the share,
+    because the noise of items on the two is independent. The correlation is
+    fitted to all products by least squares, which weighs each product by
+    root_1 root_2. `PAIRS_WITHOUT` products of 0 are added.
     """
     seen = ~np.isnan(errors)
     share = np.where(seen, share, 0)
     root = np.sqrt(share)
     errors = np.where(seen, errors, 0)
     errors = np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR)
+    # A model has the same weight on all benchmarks with an accuracy.
     of_model = weight.max(axis=1)
     products = _sums_over_pairs(errors * root)
     expected = _sums_over_pairs(root**2)
@@ -199,9 +202,9 @@ def doubt_of(errors: NDArray, deviations: NDArray, teaching: NDArray,
 
     The result is `(M, B)`: the predicted variance, times (mean squared error -
     outlier^2). It is 0 for models whose mean squared error is less than
-    outlier^2. `errors`, `(M, B)`, are divided by the predicted `deviations`,
-    `(M, B)`, and are NaN where there is no accuracy. Mean squares are over the
-    benchmarks of the mask `teaching`, `(B,)`.
+    outlier^2 (`Settings.outlier`). `errors`, `(M, B)`, are divided by the
+    predicted `deviations`, `(M, B)`, and are NaN where there is no accuracy.
+    Mean squares are over the benchmarks of the mask `teaching`, `(B,)`.
     """
     mean_squares = _mean_squares(errors[:, teaching])
     beyond = mean_squares - outlier**2
@@ -221,16 +224,3 @@ def _mean_squares(errors: NDArray) -> NDArray[np.float64]:
     sums = np.nansum(errors**2, axis=1)
     n_or_nan = np.where(n_seen, n_seen, np.nan)
     return sums / n_or_nan
-
-
-def weights_of_models(families: NDArray) -> NDArray[np.float64]:
-    """Return the weight of each model, by the size of its family, `(M,)`.
-
-    Models of one family are similar, so k of them tell less than k independent
-    models. Each of k models of a family weighs 1 / sqrt(k), and together they
-    weigh sqrt(k). This k is the number of the family's models among all M
-    models, even on a benchmark that few of them have an accuracy on.
-    `families`, `(M,)`, is the number of each model's family, 0 or more.
-    """
-    sizes = np.bincount(families)
-    return 1 / np.sqrt(sizes[families])

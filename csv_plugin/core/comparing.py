@@ -422,12 +422,17 @@ def _decisive(found: Sequence[Difference], predictor: Optional[Predictor],
     is_of_main = predictor is None or (observed.issuperset(main)
                                        and observed.issubset(predictor.main))
     named: dict[str, Difference] = {}
+    # A later kind replaces an earlier one.
     for kind in (LOSS, PREDICTED, OBSERVED, COMBINED):
         for part in found:
+            if part.kind != kind:
+                continue
             name = name_of(part)
             is_other_mean = (kind, name) == (OBSERVED, MEAN) and not is_of_main
-            if part.kind == kind and not (is_other_mean and MEAN in named):
-                named[name] = part
+            if is_other_mean and MEAN in named:
+                # The predicted mean stays.
+                continue
+            named[name] = part
     if decided_by:
         if decided_by not in named:
             raise InputError('what decides', f'one of {", ".join(named)}',

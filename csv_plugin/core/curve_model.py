@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from csv_plugin.core.baselines import fit_mean_loss
 from csv_plugin.core.calibration import LeftOut, model_errors
 from csv_plugin.core.curve import SHARES, accuracy_of
+from csv_plugin.core.families import families_by_number, numbers_of
 from csv_plugin.core.joint import Joint
-from csv_plugin.core.kernels import TINY, families_by_number, numbers_of
+from csv_plugin.core.kernels import TINY
 from csv_plugin.core.observed import Observed, filled_items
 from csv_plugin.core.settings import Settings
 
@@ -61,8 +62,8 @@ class CurveModel:
     `left_out_accuracies`, `(M, B)`, are predictions for the fitted models from
     curves that were fitted without the model's family, NaN where there is no
     such prediction. A benchmark without any of them gets the median variance
-    of the other benchmarks. Attributes have the same names and meanings as in
-    `AccuracyModel`.
+    of the other benchmarks. `variance`, `(B,)`, is the variance of exponents
+    about each curve. The other attributes are as in `AccuracyModel`.
     """
 
     def __init__(self,
@@ -81,16 +82,14 @@ class CurveModel:
         most_above = np.maximum(1 - self.floor, TINY)
         share = np.clip(above / most_above, *SHARES)
         errors = observed.accuracies - left_out_accuracies
-        seen = ~np.isnan(errors)
         self.variance = self._variance(errors, share)
         self.usual_deviations = np.sqrt(self.variance)
         exponents = np.log(share / (1 - share))
         families = families_by_number(observed.families)
         self._left_out_rows = Exponents(exponents, families)
         mean, variance = self.exponents([self._left_out_rows])
-        accuracies = np.where(seen, observed.accuracies, np.nan)
-        self.left_out = LeftOut.of(mean, variance, accuracies, self.floor,
-                                   self.noise)
+        self.left_out = LeftOut.of(mean, variance, observed.accuracies,
+                                   self.floor, self.noise)
         # Tails are fitted to all benchmarks. If the stretch could be below 1,
         # intervals might be narrower than the errors from which they are made.
         all_teach = np.ones(len(self.floor), bool)

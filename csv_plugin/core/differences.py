@@ -39,6 +39,7 @@ def difference_of_losses(measured: ComparedLosses, level: float) -> Difference:
         InputError: The noise is unknown, because there is a single text and no
             recipe has two or more runs.
     """
+    # Each text's losses are already weighted by its share.
     means = measured.losses.sum(axis=1)
     noises = {}
     # A single text does not show the noise of texts. If the noise of runs is

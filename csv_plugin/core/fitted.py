@@ -111,11 +111,11 @@ class Fitted:
         Returns the standardised errors of models without their family, and
         the predicted standard deviations of their accuracies, `(M,)` each.
         """
-        part = self._unsolved(b, shared)
-        part.dual = self.tangent_dual[[b]]
-        part.find_mode()
-        self.tangent_dual[b] = part.tangent_dual[0]
-        error, deviation = part.left_out_errors()
+        single = self._unsolved(b, shared)
+        single.dual = self.tangent_dual[[b]]
+        single.find_mode()
+        self.tangent_dual[b] = single.tangent_dual[0]
+        error, deviation = single.left_out_errors()
         return error[:, 0], deviation[:, 0]
 
     def _leave_out(self, b: int, shared: NDArray) -> tuple[NDArray, NDArray]:
@@ -124,9 +124,9 @@ class Fitted:
         Returns the means and variances of the exponents of the fitted models,
         each predicted without its family, `(M,)` each.
         """
-        part = self.solved(b, shared)
-        self.dual[b] = part.dual[0]
-        mean, variance = part.families_left_out()
+        single = self.solved(b, shared)
+        self.dual[b] = single.solution.dual[0]
+        mean, variance = single.families_left_out()
         return mean[:, 0], variance[:, 0]
 
     def solved(self, b: int, shared: NDArray) -> Posterior:
@@ -134,22 +134,22 @@ class Fitted:
 
         `shared` is the result of `shared_kernel`.
         """
-        part = self._unsolved(b, shared)
-        part.settle(self.tangent_dual[[b]])
-        return part
+        single = self._unsolved(b, shared)
+        single.settle(self.tangent_dual[[b]])
+        return single
 
     def _unsolved(self, b: int, shared: NDArray) -> Posterior:
         """Return a posterior of benchmark b alone, before a mode is found."""
         models = self.standardised
         mean = self.means[b]
-        own_parts = parts_of_benchmark(models, models, mean, mean,
-                                       self.worst[b], b)
-        kernel = self._kernel_of(own_parts)
+        parts = parts_of_benchmark(models, models, mean, mean, self.worst[b],
+                                   b)
+        kernel = self._kernel_of(parts)
         kernel += shared
         # Unknown numbers of items are replaced by the median over benchmarks
         # here, as the posterior of a single benchmark cannot compute it.
         items = filled_items(self.observed.n_items)
-        part = Posterior(
+        single = Posterior(
             models,
             self.observed.accuracies[:, [b]],
             items[[b]],
@@ -160,11 +160,11 @@ class Fitted:
             settings=self.settings)
         scale = SCALES + b
         noise = scale + len(self.noise)
-        own = self.hyper[[scale, noise]]
-        part.hyper = np.append(self.hyper[:SCALES], own)
-        part.doubt = self.doubt[:, [b]]
-        part.follow(self.shares[:, [b]], kernel[None])
-        return part
+        of_benchmark = self.hyper[[scale, noise]]
+        single.hyper = np.append(self.hyper[:SCALES], of_benchmark)
+        single.doubt = self.doubt[:, [b]]
+        single.follow(self.shares[:, [b]], kernel[None])
+        return single
 
     # ---- kernels
 

@@ -58,8 +58,8 @@ from csv_plugin.core.between import correlations_of_pairs
 from csv_plugin.core.calibration import LARGEST_ERROR, LeftOut, Tails
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, accuracy_of,
                                    item_variance, line_at, moments)
-from csv_plugin.core.kernels import (diagonals, families_by_number,
-                                     rows_of_families)
+from csv_plugin.core.families import families_by_number, rows_of_families
+from csv_plugin.core.kernels import diagonals
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.settings import Settings
 
@@ -143,7 +143,7 @@ class Joint:
     Attributes:
         model: The fitted model of accuracies.
         model_rows: The M models, once for each form of the model of
-            accuracies, as this form sees them.
+            accuracies (`settings.Form`), as this form sees them.
         mean: Means of the exponents, `(M, B)`.
         variance: Variances of the exponents, `(M, B)`.
         within: Covariances of exponents between models on each benchmark,
@@ -259,25 +259,27 @@ class Joint:
         mean = alone.mean(axis=0)
         own = 1 - self.between
         own_of_pairs = np.sqrt(np.outer(own, own))
-        return own_of_pairs * alone + self._between_of_pairs * mean
+        return own_of_pairs * alone + self._between_of_models * mean
 
     @property
     def _across(self) -> NDArray[np.float64]:
         """Correlations of models' exponents on two different benchmarks.
 
-        They are `(M, M)`, the same for each pair of benchmarks.
+        They are `(M, M)`, the same for each pair of benchmarks. The A of the
+        formula above is taken as the mean of the R_b, which is the same if all
+        models have the same `between`.
         """
         mean = self.correlations.mean(axis=0)
-        return self._between_of_pairs * mean
+        return self._between_of_models * mean
 
     @property
-    def _between_of_pairs(self) -> NDArray[np.float64]:
+    def _between_of_models(self) -> NDArray[np.float64]:
         """Geometric mean of `between` of each two models, `(M, M)`."""
         return np.sqrt(np.outer(self.between, self.between))
 
     @property
-    def _pairs(self) -> NDArray[np.float64]:
-        """Correlation of each pair of benchmarks minus the mean correlation.
+    def _shifts(self) -> NDArray[np.float64]:
+        """Correlation of each pair of benchmarks minus the mean over pairs.
 
         The shape is `(B, B)`. After `given`, all differences are 0.
         """
@@ -337,8 +339,9 @@ class Joint:
         half = value - low if value > 0 else high - value
         if half <= 0:
             return float(np.heaviside(value, .5))
+        # The half width is this quantile of Student's t times a scale. The sum
+        # is above 0 if Student's t is above -value / scale.
         quantile = tails.quantile(level) / tails.stretch
-        # The distance from 0 in units of the scale of Student's t.
         distance = value / half * quantile
         return float(stdtr(tails.degrees, distance))
 
@@ -413,6 +416,7 @@ class Joint:
         common = rng.standard_normal(shape) @ _root(across)
         # A draw of Student's t is a normal draw divided by the square root of
         # (chi-square / degrees of freedom).
+        # One draw of it counts for all cells.
         chi_square = rng.chisquare(tails.degrees, (n, 1))
         widen = tails.stretch / np.sqrt(chi_square / tails.degrees)
         found = np.empty((n, n_models, n_benchmarks))
@@ -442,12 +446,12 @@ class Joint:
         deviation = self.deviation
         added = diagonals(covariance)
         variance = self.variance + added
-        shared_variance = common[:, None] * added
+        common_variance = common[:, None] * added
         n_models, n_benchmarks = self.mean.shape
         # Covariances between models on each benchmark.
         within = self.correlations * _products(deviation.T)
-        shared_deviation = np.sqrt(shared_variance)
-        within += _products(shared_deviation.T)
+        common_deviation = np.sqrt(common_variance)
+        within += _products(common_deviation.T)
         rows = np.arange(n_models)
         within[:, rows, rows] = variance.T
         # Covariances between benchmarks of each model.
@@ -486,23 +490,23 @@ class Joint:
         variance = self.variance.copy()
         shared = self.between.copy()
         within = self.correlations * _products(self.deviation.T)
-        pairs = self._pairs
+        shifts = self._shifts
         benchmarks = np.arange(mean.shape[1])
         families = self.model_rows[0].families
         for rows in rows_of_families(families):
             if not seen[rows].any():
                 continue
             of_family = self.take(rows)
-            moments_after = of_family._conditioned(observed[rows], pairs)
+            moments_after = of_family._conditioned(observed[rows], shifts)
             mean[rows], after, shared[rows] = moments_after
             variance[rows] = diagonals(after).T
             block = np.ix_(benchmarks, rows, rows)
             before = within[block]
             inverse = np.linalg.pinv(before, SINGULAR, hermitian=True)
             factor = after @ inverse
-            with_others = factor @ within[:, rows]
-            within[:, rows] = with_others
-            within[:, :, rows] = with_others.transpose(0, 2, 1)
+            with_all = factor @ within[:, rows]
+            within[:, rows] = with_all
+            within[:, :, rows] = with_all.transpose(0, 2, 1)
             within[block] = after
         return replace(
             self,
@@ -513,14 +517,14 @@ class Joint:
             conditioned=True)
 
     def _conditioned(self, observed: NDArray,
-                     pairs: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+                     shifts: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         """Return the moments of exponents, given known accuracies.
 
         These are the means, `(M, B)`, the covariances between models on each
         benchmark, `(B, M, M)`, and each model's correlation between
         benchmarks, `(M,)`. The posterior of the exponents is approximated by a
         normal distribution at its mode. `observed`, `(M, B)`, are accuracies,
-        NaN where unknown, and `pairs`, `(B, B)`, are as `_pairs`. A cell is
+        NaN where unknown, and `shifts`, `(B, B)`, are as `_shifts`. A cell is
         one model on one benchmark; the M B cells are ordered by benchmark,
         then by model.
         """
@@ -528,17 +532,20 @@ class Joint:
         settings = self.model.settings
         n_models, n_benchmarks = self.mean.shape
         prior_mean = self.mean.T.ravel()
-        prior = self._covariance_of_cells(observed, pairs)
+        prior = self._covariance_of_cells(observed, shifts)
         accuracies = observed.T.ravel()
         cells = np.flatnonzero(~np.isnan(accuracies))
         benchmarks = cells // n_models
+        # The mixture of forms has one limit: that of the form whose curve is
+        # straight least.
+        straight = max(form.straight for form in settings.forms)
         known = Known(
             prior=prior_mean[cells],
             covariance=prior[np.ix_(cells, cells)],
             accuracies=accuracies[cells],
             floor=model.floor[benchmarks],
             noise=model.noise[benchmarks],
-            straight=max(form.straight for form in settings.forms))
+            straight=straight)
         # The mean moves by the covariances with the known cells, times the
         # dual, as in core.posterior.
         dual = known.mode()
@@ -558,10 +565,10 @@ class Joint:
         return mean, within, correlation_between(of_models)
 
     def _covariance_of_cells(self, observed: NDArray,
-                             pairs: NDArray) -> NDArray[np.float64]:
+                             shifts: NDArray) -> NDArray[np.float64]:
         """Return the covariances of exponents between all cells, `(M B, M B)`.
 
-        Cells, `observed` and `pairs` are as in `_conditioned`. If a known
+        Cells, `observed` and `shifts` are as in `_conditioned`. If a known
         accuracy is more than `LARGEST_ERROR` expected errors from its
         prediction, its correlations with other benchmarks are reduced.
         """
@@ -574,10 +581,11 @@ class Joint:
         kept = 1 / reduction.T.ravel()
         # Between benchmarks: the mean over pairs, plus each pair's difference
         # from this mean.
-        between_models = self.correlations.mean(axis=0)
+        of_models = self.correlations.mean(axis=0)
         correlations = np.tile(self._across, (n_benchmarks, n_benchmarks))
-        correlations += np.kron(pairs, between_models)
+        correlations += np.kron(shifts, of_models)
         correlations *= np.outer(kept, kept)
+        # Within each benchmark, all correlations are replaced.
         for b in range(n_benchmarks):
             first = b * n_models
             block = slice(first, first + n_models)

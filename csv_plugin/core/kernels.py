@@ -17,16 +17,17 @@ the logarithm of its root an amount):
     family    models of one family deviate together
     own       each model deviates by itself
 
-The value of a unit is its loss divided by its typical loss, or the logarithm
-of this ratio. All units share one common factor: the trend of losses over
-models. The noise of a unit is the standard deviation of its values about this
-trend. Values are divided by the noise of their unit, and the mean loss is the
-plain mean of the results. So units that follow the trend count more.
+The loss of a unit is divided by its typical loss, and some forms of the model
+take the logarithm of this ratio. All units share one common factor: the trend
+of losses over models. The noise of a unit is the standard deviation about this
+trend. The ratio or its logarithm, divided by this noise, is the *value* of the
+unit, and the mean loss is the plain mean of the values. So units that follow
+the trend count more.
 """
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Optional, Union
+from typing import Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,9 +155,8 @@ class Scale:
     """A callable that turns losses into a `Standardised`.
 
     Its medians, means and widths are learned from the losses of the fitted
-    models. The value of a unit is the ratio of its loss to its typical loss,
-    or with `logarithms` the logarithm of this ratio, divided by the noise of
-    the unit.
+    models. The value of a unit is (loss / typical loss) / noise or, with
+    `logarithms`, log(loss / typical loss) / noise.
 
     Attributes:
         typical: Typical loss of each unit, `(K,)`.
@@ -257,7 +257,8 @@ class Scale:
         return found
 
     def _values(self, losses: UnitLosses) -> NDArray:
-        # The copy is changed in place: a table may take much memory.
+        # The copy is changed in place: a table may take much memory. Ratios
+        # below `Settings.least` count as this least one.
         values = losses.units
         values /= self.typical
         np.maximum(values, self.settings.least, out=values)
@@ -337,18 +338,18 @@ class Scale:
         n_clustered = min(n_units, CLUSTERED)
         evenly_spaced = np.linspace(0, n_units - 1, n_clustered).round()
         part = np.unique(evenly_spaced.astype(int))
-        # Deviations of units from the mean over all units, each divided by its
+        # Deviations of these units, as in `_deviations`, each divided by its
         # standard deviation over models.
         of_all_units = values.mean(axis=1, keepdims=True)
         shift = of_all_units - self.centre.mean()
-        alike = values[:, part]
-        alike -= self.centre[part]
-        alike -= shift
-        alike /= alike.std(axis=0) + TINY
+        deviations = values[:, part]
+        deviations -= self.centre[part]
+        deviations -= shift
+        deviations /= deviations.std(axis=0) + TINY
         least_size = self.settings.cluster * len(part)
         found = []
         # The first cluster contains all units.
-        for members in clusters(alike.T)[1:]:
+        for members in clusters(deviations.T)[1:]:
             if len(members) >= least_size:
                 is_member = np.zeros(n_units, bool)
                 is_member[part[members]] = True
@@ -594,10 +595,10 @@ def covariances(models: Standardised, means: NDArray, worst: NDArray,
     found = {name: part[None] for name, part in shared.items()}
     shape = n_models, n_models
     found['answers'] = np.zeros((1, *shape))
-    own_parts = ['spread', 'bend']
+    differing = ['spread', 'bend']
     if models.answers:
-        own_parts.append('answers')
-    for name in own_parts:
+        differing.append('answers')
+    for name in differing:
         found[name] = np.zeros((n_benchmarks, *shape))
     for b in range(n_benchmarks):
         mean = means[b]
@@ -635,39 +636,3 @@ def variances(models: Standardised, means: NDArray, worst: NDArray,
         bend=better**3 / 3,
         family=family[None],
         own=np.ones((1, n_models)))
-
-
-def families_by_number(families: Sequence[str]) -> NDArray[np.int64]:
-    """Return the number of each model's family, `(M,)`, from its name.
-
-    Families are numbered from 0 in the order of their first appearance.
-    """
-    numbers: dict[str, int] = {}
-    found = []
-    for family in families:
-        number = numbers.setdefault(family, len(numbers))
-        found.append(number)
-    return np.array(found, int)
-
-
-def rows_of_families(families: NDArray) -> list[NDArray[np.int64]]:
-    """Return, for each family, the row indices of its models.
-
-    `families`, `(M,)`, has the number of each model's family.
-    """
-    found = []
-    for family in np.unique(families):
-        is_member = families == family
-        found.append(np.flatnonzero(is_member))
-    return found
-
-
-def numbers_of(families: Optional[Sequence[str]],
-               n_models: int) -> NDArray[np.int64]:
-    """Return the number of each model's family, `(M,)`, from its name.
-
-    With None, each model is a family of its own.
-    """
-    if families is None:
-        return np.arange(n_models)
-    return families_by_number(families)

@@ -66,7 +66,8 @@ class _Entries(NamedTuple):
     columns: NDArray[np.int64]
 
 
-@lru_cache(maxsize=8)  # many models share the same tokenizer
+# Many models share the same tokenizer; equal spans are the same key.
+@lru_cache(maxsize=8)
 def _operator(source: TextSpans,
               target: TextSpans) -> 'scipy.sparse.csr_array':
     """Return the matrix that maps losses, `(n_target, n_source)`.
@@ -74,11 +75,11 @@ def _operator(source: TextSpans,
     An entry is the fraction of a source token's loss that goes to a target
     token.
     """
-    wide = _overlaps(source, target)
-    empty = _entries_without_bytes(source, target)
-    shares = np.append(wide.shares, empty.shares)
-    rows = np.append(wide.rows, empty.rows)
-    columns = np.append(wide.columns, empty.columns)
+    with_bytes = _overlaps(source, target)
+    without = _entries_without_bytes(source, target)
+    shares = np.append(with_bytes.shares, without.shares)
+    rows = np.append(with_bytes.rows, without.rows)
+    columns = np.append(with_bytes.columns, without.columns)
     shape = len(target.starts), len(source.starts)
     entries = shares, (rows, columns)
     return scipy.sparse.csr_array(entries, shape=shape)

@@ -41,7 +41,9 @@ class Member:
     members get these floors.
 
     Attributes:
-        posterior: The posterior of the exponents of all fitted models.
+        posterior: The posterior of the exponents of all fitted models. In the
+            code, `learner` is that of the models that hyper-parameters are
+            learned from.
         scores: Negative log likelihood on each benchmark, `(B,)`, of
             accuracies that are predicted without the model's family. It is
             a weighted sum over the models that hyper-parameters were fitted
@@ -65,27 +67,29 @@ class Member:
         first_floor = floor
         if first_floor is None:
             first_floor = settings.floors[0] * observed.chance
-        part = Posterior(learning, observed.accuracies[rows], observed.n_items,
-                         first_floor, observed.teaching, form.straight,
-                         settings)
-        part.follow(self._first_choice(part))
+        learner = Posterior(learning, observed.accuracies[rows],
+                            observed.n_items, first_floor, observed.teaching,
+                            form.straight, settings)
+        learner.follow(self._first_choice(learner))
         # 2. The hyper-parameters that maximise the evidence, then the floor.
-        part.learn(FIRST_ROUNDS)
+        learner.learn(FIRST_ROUNDS)
         if floor is None:
-            self._choose_floor(part, observed.chance)
+            self._choose_floor(learner, observed.chance)
         # 3. With this floor, hyper-parameters again, and the amounts.
-        part.learn(NEXT_ROUNDS)
-        part.choose_amounts()
+        learner.learn(NEXT_ROUNDS)
+        learner.choose_amounts()
         # 4. The weights of mean losses; then hyper-parameters and amounts once
         # more.
-        self._choose_means(part)
-        self.scores = part.accuracy_scores()
-        self.state = dict(hyper=part.hyper, shares=part.shares)
+        self._choose_means(learner)
+        self.scores = learner.accuracy_scores()
+        self.state = dict(hyper=learner.hyper, shares=learner.shares)
         if takes_all:
-            self.state.update(tangent_dual=part.tangent_dual, doubt=part.doubt)
-        floor = part.floor
+            # The mode is known, so step 5 does not search for it.
+            self.state.update(
+                tangent_dual=learner.tangent_dual, doubt=learner.doubt)
+        floor = learner.floor
         # This frees memory before the posterior of all models needs some.
-        del part
+        del learner
         # 5. The posterior of all models, with the learned hyper-parameters.
         self._fit_all(standardised, observed, floor)
 
@@ -131,21 +135,21 @@ class Member:
         member._fit_all(standardised, observed, floor)
         return member
 
-    def _first_choice(self, part: Posterior) -> NDArray:
+    def _first_choice(self, learner: Posterior) -> NDArray:
         """Return the first weights of the C mean losses, `(C, B)`.
 
         A benchmark that has own answers follows the mean loss of these
         answers. Any other benchmark follows the mean loss of all units.
         """
-        n_means = part.standardised.means.shape[1]
-        shares = np.zeros((n_means, len(part.floor)))
+        n_means = learner.standardised.means.shape[1]
+        shares = np.zeros((n_means, len(learner.floor)))
         shares[0] = 1
         for b, column in self.scale.columns_of_answers.items():
             shares[0, b] = 0
             shares[column, b] = 1
         return shares
 
-    def _choose_floor(self, part: Posterior, chance: NDArray) -> None:
+    def _choose_floor(self, learner: Posterior, chance: NDArray) -> None:
         """Set the floors that predict the left-out families best.
 
         `chance`, `(B,)`, is the chance level of each benchmark.
@@ -153,22 +157,22 @@ class Member:
         floors = np.outer(self.settings.floors, chance)
         scores = []
         for floor in floors:
-            part.floor = floor
-            part.find_mode()
-            scores.append(part.accuracy_scores())
+            learner.floor = floor
+            learner.find_mode()
+            scores.append(learner.accuracy_scores())
         # The place of the best candidate of each benchmark, `(B,)`.
         best = np.argmin(scores, axis=0)
         benchmarks = np.arange(len(best))
-        part.floor = floors[best, benchmarks]
+        learner.floor = floors[best, benchmarks]
 
-    def _choose_means(self, part: Posterior) -> None:
+    def _choose_means(self, learner: Posterior) -> None:
         """Weight the mean losses by how well each predicts left-out families.
 
         The mean loss of a benchmark's own answers is a candidate for this
         benchmark only. Afterwards, hyper-parameters and amounts are fitted
         again.
         """
-        n_means, n_benchmarks = part.shares.shape
+        n_means, n_benchmarks = learner.shares.shape
         if n_means == 1:
             return
         of_answers = self.scale.columns_of_answers
@@ -176,18 +180,18 @@ class Member:
         for column in range(n_means - len(of_answers)):
             shares = np.zeros((n_means, n_benchmarks))
             shares[column] = 1
-            part.follow(shares)
-            part.find_mode()
-            scores[column] = part.accuracy_scores()
+            learner.follow(shares)
+            learner.find_mode()
+            scores[column] = learner.accuracy_scores()
         if of_answers:
-            part.follow(self._first_choice(part))
-            part.find_mode()
-            first_scores = part.accuracy_scores()
+            learner.follow(self._first_choice(learner))
+            learner.find_mode()
+            first_scores = learner.accuracy_scores()
             for b, column in of_answers.items():
                 scores[column, b] = first_scores[b]
-        part.follow(shares_by(scores))
-        part.learn(LAST_ROUNDS)
-        part.choose_amounts()
+        learner.follow(shares_by(scores))
+        learner.learn(LAST_ROUNDS)
+        learner.choose_amounts()
 
     # ---- new models
 

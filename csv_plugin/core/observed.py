@@ -86,6 +86,7 @@ def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:
     above = np.maximum(accuracy - chance, 0)
     statistic = (above**2).sum() * n_items / variance_of_item
     n_models = len(accuracy)
+    # With 0 degrees of freedom, the statistic is 0.
     degrees = np.arange(1, n_models + 1)
     # The number of ways to choose as many of the models, as a logarithm.
     log_ways = gammaln(n_models + 1) - gammaln(degrees + 1)

@@ -9,7 +9,7 @@ formulas are in docs/appendix/method.md, from "The prior" to "Families left
 out".
 
 The model. For model m on benchmark b, with the mean loss u that the benchmark
-follows:
+follows (`Posterior.follow`):
 
     f = level_b + scale_b g_b,  level_b ~ N(level, level_width^2)
     g_b ~ GP(-u, kernel)        (the kernel is a sum of `kernels.PARTS`)
@@ -58,11 +58,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, lapack
 
-from csv_plugin.core.calibration import doubt_of, weights_of_models
+from csv_plugin.core.calibration import doubt_of
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, item_variance,
                                    line_at, moments)
+from csv_plugin.core.families import rows_of_families, weights_of_models
 from csv_plugin.core.kernels import (PARTS, Standardised, covariances,
-                                     diagonals, rows_of_families, shared_parts)
+                                     diagonals, shared_parts)
 from csv_plugin.core.observed import filled_items
 from csv_plugin.core.settings import Settings
 
@@ -86,7 +87,7 @@ HYPER_STEPS, HYPER_CHANGE = 15, 1.5
 
 
 class Applied(NamedTuple):
-    """Hyper-parameters as they enter the model, not as logarithms.
+    """What `natural` returns, and the kernel that follows from it.
 
     `part_variances`, `(P,)`, are the squared amounts of the P parts of the
     kernel, `PARTS`. `scales` and `noise`, `(B,)`, have scale_b and noise_b of
@@ -102,8 +103,8 @@ class Applied(NamedTuple):
 def natural(hyper: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     """Return hyper-parameters as they enter the model, not as logarithms.
 
-    They are the squared amounts of the P parts of the kernel, `(P,)`, and the
-    scale and the noise of each benchmark, `(B,)` each. `hyper` is as in
+    They are the squared amounts of the P parts of the kernel, `(P,)`, and
+    scale_b and noise_b of each benchmark, `(B,)` each. `hyper` is as in
     `Posterior`.
     """
     amounts = hyper[:N_PARTS]
@@ -132,20 +133,20 @@ class Posterior:
     `(B,)`, 0 if unknown; `floor` is `(B,)`. `teaching`, `(B,)`, is True for
     benchmarks that amounts, the typical scale and the usual noise are learned
     from. The scales and the noise of all other benchmarks are fitted after
-    that. `straight` is as in `Form`.
+    that. `straight` is as in `settings.Form`.
 
     First call `follow`, which sets the mean loss that each benchmark follows.
     Then call `find_mode` or, to take the tangents of an earlier fit, `settle`.
-    Both set `scales`, `noise`, `line` and `solution`.
+    Both set `scales`, `noise`, `line`, `solution` and the duals.
 
     Attributes:
         hyper: Logarithms of the hyper-parameters: the P amounts, the typical
             scale, B scales and B noises.
-        shares: Weights of the C mean losses in the mean loss that each
-            benchmark follows, `(C, B)`; sums over C are 1.
+        shares: Weights of the C mean losses (`Standardised.means`) in the
+            mean loss that each benchmark follows, `(C, B)`; sums over C are 1.
         means: The mean loss that each benchmark follows, `(B, M)`.
-        worst: The largest of `means` over the models, without absurd models,
-            `(B,)`.
+        worst: The largest of `means` over the models that are not absurd
+            (`Settings.sound`), `(B,)`.
         scales: Changes of exponents for one standard deviation of the mean
             loss, `(B,)`.
         noise: Variances of the noise of accuracies, divided by p (1 - p),
@@ -153,6 +154,8 @@ class Posterior:
         line: Tangents at the mode.
         solution: Solution of the linear model with these tangents. Its dual is
             used for predictions.
+        dual: The dual that `find_mode` starts from, `(B, M)`. `settle` sets it
+            to `solution.dual`.
         tangent_dual: The dual at which the tangents were taken, `(B, M)`. The
             last step to it gained less than `GAIN` nats, unless there were
             `NEWTON_STEPS` steps before that. `solution.dual` is one Newton
@@ -185,21 +188,20 @@ class Posterior:
         n_answered = items + 4
         self.item_variance = item_variance(n_right / n_answered)
         self.doubt = np.zeros(accuracies.shape)
-        families = standardised.families
         #: For each family, indices of its models.
-        self.families = rows_of_families(families)
-        weights = weights_of_models(families)
+        self.family_rows = rows_of_families(standardised.families)
+        weights = weights_of_models(standardised.families)
         #: Weight of each accuracy in costs of families left out, `(M, B)`.
         self.weight = self.seen * weights[:, None]
         n_models, n_benchmarks = accuracies.shape
         # The typical scale, and the scale of each benchmark.
         scales = np.full(1 + n_benchmarks, settings.typical)
         noise = self.independent + settings.noise
-        self.hyper = np.concatenate([self._usual_amounts, scales, noise])
+        self.hyper = np.concatenate([self._prior_amounts, scales, noise])
         self.dual = np.zeros((n_benchmarks, n_models))
 
     @property
-    def _usual_amounts(self) -> NDArray:
+    def _prior_amounts(self) -> NDArray:
         """Prior means of the logarithms of the amounts of `PARTS`, `(P,)`."""
         amounts = [getattr(self.settings, part) for part in PARTS]
         return np.array(amounts)
@@ -362,7 +364,7 @@ class Posterior:
         duals = np.zeros_like(self.dual)
         evidence = np.zeros(len(duals))
         inverses = []
-        above = line.targets - self._prior_mean(applied)
+        distances = line.targets - self._prior_mean(applied)
         # The noise variance of a target is that of its accuracy, divided by
         # the squared slope.
         noise_of_targets = self._noise_variance(applied.noise)
@@ -370,11 +372,11 @@ class Posterior:
         for b, rows in enumerate(self.rows):
             noise = noise_of_targets[rows, b]
             factor = self._factor(applied, noise, b)
-            above_seen = above[rows, b]
-            dual = cho_solve((factor, True), above_seen)
+            seen_distances = distances[rows, b]
+            dual = cho_solve((factor, True), seen_distances)
             log_diagonal = np.log(np.diag(factor))
             half_log_determinant = log_diagonal.sum()
-            half_square = above_seen @ dual / 2
+            half_square = seen_distances @ dual / 2
             evidence[b] = -half_log_determinant - half_square
             duals[b, rows] = dual
             if with_inverse:
@@ -410,9 +412,10 @@ class Posterior:
         """Return the negative log prior of hyper-parameters, and its gradient.
 
         The scale and the noise of a benchmark have a prior only where
-        `included`, `(B,)`, is True. A noise is relative to the noise of
-        independent items; its prior mean is the mean over the benchmarks where
-        `teaching` is True.
+        `included`, `(B,)`, is True. The noise of a benchmark is relative to
+        the noise of independent items. Its prior mean is the usual noise: the
+        mean over the benchmarks where `teaching` is True, which has the prior
+        mean `Settings.noise`.
         """
         settings = self.settings
         teaching = self.teaching
@@ -421,17 +424,18 @@ class Posterior:
         log_scales, log_noise = hyper[SCALES:].reshape(2, -1)
         # Each `_away` is a distance from a prior mean, divided by the prior
         # standard deviation.
-        amounts_away = (amounts - self._usual_amounts) / settings.width
+        amounts_away = (amounts - self._prior_amounts) / settings.width
         typical_away = (typical_scale - settings.typical) / settings.width
         scales_away = (log_scales - typical_scale) / settings.scale_width
         scales_away = included * scales_away
+        # Relative logarithms of noise, minus the prior mean of the usual one.
         excess = log_noise - self.independent - settings.noise
-        mean_excess = excess[teaching].mean()
-        mean_away = mean_excess / settings.noise_width
-        noise_away = (excess - mean_excess) / settings.noise_width
+        usual = excess[teaching].mean()
+        usual_away = usual / settings.noise_width
+        noise_away = (excess - usual) / settings.noise_width
         noise_away = included * noise_away
         squares = amounts_away @ amounts_away
-        squares += typical_away**2 + mean_away**2
+        squares += typical_away**2 + usual_away**2
         squares += scales_away @ scales_away
         squares += noise_away @ noise_away
         by_amounts = amounts_away / settings.width
@@ -439,38 +443,38 @@ class Posterior:
         by_typical = typical_away / settings.width
         by_typical -= scales_away.sum() / settings.scale_width
         by_scales = scales_away / settings.scale_width
-        # The mean noise changes with the noise of each teaching benchmark.
-        by_mean_noise = (mean_away - noise_away.sum()) / teaching.sum()
-        by_noise = noise_away + np.where(teaching, by_mean_noise, 0)
+        # The usual noise changes with the noise of each teaching benchmark.
+        by_usual = (usual_away - noise_away.sum()) / teaching.sum()
+        by_noise = noise_away + np.where(teaching, by_usual, 0)
         by_noise /= settings.noise_width
         gradient = [by_amounts, [by_typical], by_scales, by_noise]
         return squares / 2, np.concatenate(gradient)
 
-    def _gradient(self, applied: Applied, line: Line, by_matrix: NDArray,
-                  by_above: NDArray) -> NDArray:
+    def _gradient(self, applied: Applied, line: Line, by_covariance: NDArray,
+                  by_distance: NDArray) -> NDArray:
         """Return the gradient of a cost with respect to hyper-parameters.
 
-        The cost is without the prior of the hyper-parameters. `by_matrix`,
+        The cost is without the prior of the hyper-parameters. `by_covariance`,
         `(B, M, M)`, are its derivatives with respect to the covariances of
-        targets, and `by_above`, `(B, M)`, with respect to the targets minus
+        targets, and `by_distance`, `(B, M)`, with respect to the targets minus
         their prior means. All hyper-parameters are logarithms, so the
         derivative with respect to a quantity is multiplied by this quantity.
         """
         scales = applied.scales
         squared_scales = scales[:, None, None]**2
-        by_kernel = squared_scales * by_matrix
+        by_kernel = squared_scales * by_covariance
         by_variances = [(part * by_kernel).sum() for part in self.parts]
         by_amounts = 2 * applied.part_variances * by_variances
         # The cost depends on the typical scale only through the prior.
         by_typical = [0.]
         # A scale is a factor in the covariance and in the prior mean.
         by_square = (by_kernel * applied.kernel).sum(axis=(1, 2))
-        by_factor = (by_above * self.means).sum(axis=1)
+        by_factor = (by_distance * self.means).sum(axis=1)
         by_scales = 2 * by_square + scales * by_factor
         # Variances of the noise of targets if noise_b were 1.
         unit_noise = self.item_variance / line.slopes**2
         unit_noise = np.where(self.seen, unit_noise, 0)
-        by_own_variance = diagonals(by_matrix)
+        by_own_variance = diagonals(by_covariance)
         by_noise_variance = (by_own_variance * unit_noise.T).sum(axis=1)
         by_noise = applied.noise * by_noise_variance
         return np.concatenate([by_amounts, by_typical, by_scales, by_noise])
@@ -486,10 +490,10 @@ class Posterior:
         dual, inverses, evidence = self._solve(applied, line)
         inverse = np.stack(inverses)
         squares = dual[:, :, None] * dual[:, None]
-        by_matrix = (inverse - squares) / 2
-        by_matrix *= included[:, None, None]
-        by_above = included[:, None] * dual
-        gradient += self._gradient(applied, line, by_matrix, by_above)
+        by_covariance = (inverse - squares) / 2
+        by_covariance *= included[:, None, None]
+        by_distance = included[:, None] * dual
+        gradient += self._gradient(applied, line, by_covariance, by_distance)
         return cost - evidence @ included, gradient
 
     def cost_of_exponents(self, hyper: NDArray, line: Line,
@@ -505,8 +509,8 @@ class Posterior:
 
         P is the inverse covariance C^-1 of the targets, a the targets minus
         their prior mean, d = P a the dual, and F a family that is left out.
-        Then the errors e of the targets of F, their covariance E, and the
-        differentials of both are
+        Then the errors e of the targets of F, their covariance E (`of_errors`
+        in the code), and the differentials of both are
 
             E = (P_FF)^-1        e = E d_F
             dE = -E dP_FF E      de = dE d_F + E dd_F
@@ -524,14 +528,14 @@ class Posterior:
         # families.
         by_inverse = np.zeros_like(inverse)
         by_dual = np.zeros_like(dual)
-        for rows in self.families:
-            errors, matrix = self._errors_without(rows, dual, inverses)
-            variance = diagonals(matrix)
+        for rows in self.family_rows:
+            errors, of_errors = self._errors_without(rows, dual, inverses)
+            variance = diagonals(of_errors)
             weight = self.weight[rows].T * included[:, None]
             terms, by_error, by_variance = _student_cost(errors, variance)
             cost += (weight * terms).sum()
             by_error *= weight
-            by_dual[:, rows] += np.einsum('bij,bj->bi', matrix, by_error)
+            by_dual[:, rows] += np.einsum('bij,bj->bi', of_errors, by_error)
             # The derivatives with respect to E: the cost depends on E through
             # e, and through the diagonal of E, the variances.
             of_family = dual[:, rows]
@@ -539,14 +543,14 @@ class Posterior:
             diagonal = np.arange(len(rows))
             by_block[:, diagonal, diagonal] += weight * by_variance
             block = np.ix_(benchmarks, rows, rows)
-            by_inverse[block] -= matrix @ by_block @ matrix
+            by_inverse[block] -= of_errors @ by_block @ of_errors
         by_inverse = _symmetric(by_inverse)
         # Derivatives with respect to a and C follow from those for P and d.
-        by_above = np.einsum('bij,bj->bi', inverse, by_dual)
-        by_matrix = -inverse @ by_inverse @ inverse
-        products = by_above[:, :, None] * dual[:, None]
-        by_matrix -= _symmetric(products)
-        gradient += self._gradient(applied, line, by_matrix, by_above)
+        by_distance = np.einsum('bij,bj->bi', inverse, by_dual)
+        by_covariance = -inverse @ by_inverse @ inverse
+        products = by_distance[:, :, None] * dual[:, None]
+        by_covariance -= _symmetric(products)
+        gradient += self._gradient(applied, line, by_covariance, by_distance)
         return cost, gradient
 
     def _errors_without(self, rows: NDArray, dual: NDArray,
@@ -564,9 +568,9 @@ class Posterior:
         unseen = ~self.seen[rows].T
         diagonal = np.arange(len(rows))
         block[:, diagonal, diagonal] += unseen
-        matrix = np.linalg.inv(block)
-        errors = np.einsum('bij,bj->bi', matrix, dual[:, rows])
-        return errors, matrix
+        covariance = np.linalg.inv(block)
+        errors = np.einsum('bij,bj->bi', covariance, dual[:, rows])
+        return errors, covariance
 
     def learn(self, rounds: int) -> None:
         """Find the mode and the hyper-parameters of most evidence in turns."""
@@ -576,6 +580,8 @@ class Posterior:
         for _ in range(rounds):
             self.find_mode()
             self._find_doubt()
+            # Scales and noise of the other benchmarks stay as they are, as
+            # their gradient is 0.
             self.hyper = self._least(self.evidence_cost, all_of_them,
                                      self.teaching)
             if len(others):
@@ -650,14 +656,14 @@ class Posterior:
         """
         mean = np.full(self.seen.shape, np.nan)
         variance = np.full(self.seen.shape, np.nan)
-        inverses = self.solution.inverse
+        dual, inverses, _ = self.solution
         noise_of_accuracies = self._noise_variance(self.noise)
         noise_of_targets = noise_of_accuracies / self.line.slopes**2
-        for rows in self.families:
-            errors, matrix = self._errors_without(rows, self.dual, inverses)
+        for rows in self.family_rows:
+            errors, covariance = self._errors_without(rows, dual, inverses)
             mean[rows] = self.line.targets[rows] - errors.T
             # A target is an exponent with noise.
-            of_targets = diagonals(matrix).T
+            of_targets = diagonals(covariance).T
             of_exponents = of_targets - noise_of_targets[rows]
             variance[rows] = np.maximum(of_exponents, LEAST_VARIANCE)
         mean[~self.seen] = np.nan

@@ -354,7 +354,7 @@ class Predictions(PublicNames):
         is the first one.
         """
         b, p = self._column(benchmark, method)
-        chance = self.chance.get(benchmark, 0.0)
+        chance = self._chances[b]
         all_marks = self.marks(benchmark, method)
         found = []
         for m, marks in enumerate(all_marks):
@@ -390,14 +390,18 @@ class Predictions(PublicNames):
         return b, p
 
     @property
+    def _chances(self) -> list[float]:
+        """The chance level of each benchmark, 0 where it is unknown."""
+        return [self.chance.get(name, 0.0) for name in self.benchmarks]
+
+    @property
     def says_little(self) -> NDArray[np.bool_]:
         """True where an interval covers most of what is possible, `(M, B, P)`.
 
         Such an interval covers more than half of the range from the chance
         level to 1. Benchmarks that are not predictable yet do not count.
         """
-        levels = [self.chance.get(name, 0.0) for name in self.benchmarks]
-        chance = np.array(levels)[:, None]
+        chance = np.array(self._chances)[:, None]
         covered = self.high - np.maximum(self.low, chance)
         return (covered > .5 * (1 - chance)) & ~self.at_chance
 
@@ -414,7 +418,7 @@ class Predictions(PublicNames):
         Such an interval is shown as `ANY`.
         """
         p = self._place('methods', method)
-        chances = [self.chance.get(name, 0.0) for name in self.benchmarks]
+        chances = self._chances
         found = np.zeros(self.observed.shape, bool)
         for m, b in np.ndindex(found.shape):
             low = self.low[m, b, p]

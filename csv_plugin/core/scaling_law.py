@@ -209,7 +209,8 @@ def _fitted_line(score: NDArray, accuracy: NDArray, floor: float,
     Gauss-Newton steps (Levenberg-Marquardt) from the given line.
     """
     # It ends when a step reduces the cost by less than this share. The share
-    # is so small that gradients at the solution are exact.
+    # is so small because Algorithm 2 (`lm.head.algorithm2`) takes gradients
+    # that are exact only at the optimum.
     tolerance = 1e-14
     # At the optimum, rounding alone decides whether a step is better.
     rounding = 1e-15

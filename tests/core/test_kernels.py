@@ -4,10 +4,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from csv_plugin.core.families import families_by_number
 from csv_plugin.core.kernels import (PARTS, AnswerScale, Scale, UnitLosses,
-                                     covariances, families_by_number,
-                                     noise_of_units, shared_parts, variances,
-                                     wiener)
+                                     covariances, noise_of_units, shared_parts,
+                                     variances, wiener)
 from csv_plugin.core.settings import Settings
 from tests.core.worlds import FAMILIES, KINDS, N_MODELS, N_UNITS, plain
 
@@ -19,10 +19,6 @@ NUMBERS = families_by_number(FAMILIES)
 
 def placed(losses, logarithms):
     return Scale(losses, logarithms, SETTINGS)(losses, NUMBERS)
-
-
-def test_families_are_numbered_in_their_order():
-    assert families_by_number(['b', 'a', 'b', 'c']).tolist() == [0, 1, 0, 2]
 
 
 @pytest.mark.parametrize('logarithms', FORMS)

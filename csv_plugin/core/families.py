@@ -1,0 +1,53 @@
+"""Families of models: their numbers, their rows, and the weights of models."""
+from collections.abc import Sequence
+from typing import Optional
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def families_by_number(families: Sequence[str]) -> NDArray[np.int64]:
+    """Return the number of each model's family, `(M,)`, from its name.
+
+    Families are numbered from 0 in the order of their first appearance.
+    """
+    numbers: dict[str, int] = {}
+    found = []
+    for family in families:
+        number = numbers.setdefault(family, len(numbers))
+        found.append(number)
+    return np.array(found, int)
+
+
+def rows_of_families(families: NDArray) -> list[NDArray[np.int64]]:
+    """Return, for each family, the row indices of its models.
+
+    `families`, `(M,)`, has the number of each model's family.
+    """
+    found = []
+    for family in np.unique(families):
+        is_member = families == family
+        found.append(np.flatnonzero(is_member))
+    return found
+
+
+def numbers_of(families: Optional[Sequence[str]],
+               n_models: int) -> NDArray[np.int64]:
+    """Return `families_by_number`; with None, each model is a family alone.
+    """
+    if families is None:
+        return np.arange(n_models)
+    return families_by_number(families)
+
+
+def weights_of_models(families: NDArray) -> NDArray[np.float64]:
+    """Return the weight of each model, by the size of its family, `(M,)`.
+
+    Models of one family are similar, so k of them tell less than k independent
+    models. Each of k models of a family weighs 1 / sqrt(k), and together they
+    weigh sqrt(k). This k is the number of the family's models among all M
+    models, even on a benchmark that few of them have an accuracy on.
+    `families`, `(M,)`, is the number of each model's family, 0 or more.
+    """
+    sizes = np.bincount(families)
+    return 1 / np.sqrt(sizes[families])
