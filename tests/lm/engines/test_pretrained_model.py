@@ -31,8 +31,9 @@ def test_losses_are_those_of_a_log_softmax_in_64_bits():
         for text, scored in zip(texts, losses):
             ids = tokenizer(text.text, add_special_tokens=False).input_ids
             expected = reference_losses(body, [tokenizer.bos_token_id, *ids])
+            # Large losses have larger rounding errors.
             np.testing.assert_allclose(
-                scored.losses, expected, rtol=0, atol=tolerance)
+                scored.losses, expected, rtol=2e-5, atol=tolerance)
     *_, prose, repeated = losses
     assert prose.losses.sum() / np.log(2) / len(PROSE.encode()) < 2
     assert repeated.losses.sum() < 3 * prose.losses.sum()
