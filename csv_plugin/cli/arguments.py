@@ -174,10 +174,11 @@ def check_folder(path: Path) -> None:
 def into_folder(
     run: Callable[[argparse.Namespace], None]
 ) -> Callable[[argparse.Namespace], None]:
-    """Wrap the `run` of a verb so that it alone writes into `--out`.
+    """Wrap the `run` of a verb so that no other call writes into `--out`.
 
-    Before it runs, the folder is checked. While it runs, other calls that
-    write there are refused. Without `--out`, nothing is checked.
+    The folder is checked before `run` is called. While `run` works, other
+    calls that write into the folder are refused. Without `--out`, nothing is
+    checked.
     """
 
     @wraps(run)

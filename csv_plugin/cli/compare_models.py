@@ -5,10 +5,10 @@
     salience compare old1 old2 old3 --against new1 new2 new3 \\
         --accuracies scores.csv
 
-A and B are dumps (files of token losses), or folders or runs of OpenCompass
-with one model. PLACE:MODEL names one of several models in a folder, a run or a
-table of losses. With --accuracies, A and B may be names of models in the
-table. Several runs of A, or of B, differ only in their seed.
+A and B are dumps (files of token losses), folders with one dump, or runs of
+OpenCompass with one model. PLACE:MODEL names one of several models in a
+folder, a run or a table of losses. With --accuracies, A and B may be names of
+models in the table. Several runs of A, or of B, differ only in their seed.
 
 The exit code is 0 if B is better, 3 if B is worse, 4 if there is no difference
 beyond noise, and 5 if these data cannot tell. docs/decisions.md has a loop
@@ -286,8 +286,9 @@ def _check_tables(places: Sequence[str], losses: Sequence[RunLosses]) -> None:
             columns = zip_longest(one.columns.units, units, fillvalue='none')
             found = next(pair for pair in columns if pair[0] != pair[1])
             raise InputError(
-                f'{other} beside {place}', 'losses on the same columns',
-                f'{found[1]!r} in place of {found[0]!r}',
+                f'{other} beside {place}',
+                'tables with the same columns of losses',
+                f'the column {found[1]!r} in place of {found[0]!r}',
                 'Give losses on the same texts or items, in the same order.')
         # Tables whose mean losses differ by a greater factor are taken to be
         # in different units. In the same unit, 30 of 3,916 pairs of public

@@ -291,9 +291,10 @@ def _checked(file: Path, model: str, args: argparse.Namespace,
         found = getattr(info, field)
         # The same folder may have several paths.
         if value and os.path.realpath(found) != os.path.realpath(value):
-            raise InputError(file, f'losses with the {field} {value!r}',
-                             repr(found),
-                             'Remove it, or choose another name or folder.')
+            raise InputError(
+                file, f'losses with the {field} {value!r}', repr(found),
+                'Remove this file, give the model another name by '
+                'NAME=MODEL, or another folder by --out.')
     return f'{file} is there ({info.engine}, {info.dtype})'
 
 
@@ -348,6 +349,7 @@ def _open_engine(model: str, args: argparse.Namespace) -> tuple[Any, Any]:
     except Exception as error:
         raise InputError(
             f'--engine {args.engine}',
-            f'an engine that starts with the model {model!r}',
+            f'an engine that can load the model {model!r}',
             f'{type(error).__name__}: {error}',
-            'See what it printed above, and docs/engines.md.') from error
+            'See what the engine printed above, and docs/engines.md.'
+        ) from error

@@ -202,7 +202,10 @@ def _main_groups(board: Leaderboard,
 
 
 def _groups(board: Leaderboard) -> Iterator[list[Column]]:
-    """Yield groups of columns with all predictors and their differences."""
+    """Yield groups of columns with the predictions of all predictors.
+
+    Columns of differences, predicted minus observed, follow the predictions.
+    """
     predictions = board.predictions
     overall = board.overall
     if overall.has_means:

@@ -299,8 +299,8 @@ def test_tasks_are_those_of_the_harness(folder, capsys):
      'losses.csv:old beside bits.csv:new: expected losses in the same unit, '
      'found mean losses of 2.5 and 1.2. '),
     (['losses.csv:old', 'few.csv:new'],
-     'few.csv:new beside losses.csv:old: expected losses on the same columns, '
-     "found 'code/2' in place of 'code/1'."),
+     'few.csv:new beside losses.csv:old: expected tables with the same '
+     "columns of losses, found the column 'code/2' in place of 'code/1'."),
     ([], 'losses, answers or accuracies'),
     (['--against', 'losses.csv:old'], 'none beside --against'),
     (['losses.csv:old', 'losses.csv:new', 'losses.csv:odd'

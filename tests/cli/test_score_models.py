@@ -323,7 +323,7 @@ def test_an_engine_that_does_not_start(folder, vllm, capsys):
         raise RuntimeError('Failed to load model\nfrom file')
 
     vllm(llm)
-    assert ("expected an engine that starts with the model 'tiny', found "
+    assert ("expected an engine that can load the model 'tiny', found "
             'RuntimeError: Failed to load model from') in refusal(
                 capsys, *OUT, 'a=tiny', '--engine', 'vllm')
 
