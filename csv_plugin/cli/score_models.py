@@ -58,7 +58,7 @@ _SERVER = '-server'
 
 
 def numbered_part(text: str) -> tuple[int, int]:
-    """Return number of the part, from 1, and number of parts, of `--part`.
+    """Return I and N of the option `--part I/N`; I is from 1 to N.
 
     >>> numbered_part('1/4')
     (1, 4)
@@ -141,7 +141,8 @@ def run(args: argparse.Namespace) -> None:
     models = dict(list(named.items())[number - 1::count])
     _check_engine(args, len(models))
     if args.tokenizer is None and not args.revisions:
-        # Check all models now, as scoring each of them takes long.
+        # All models are checked before the first is scored, because scoring
+        # takes long.
         missing = []
         for name, model in models.items():
             if not (args.out / f'{name}.safetensors').exists():
@@ -175,12 +176,12 @@ def named_models(
     checkpoints: Optional[str],
     revisions: Sequence[str] = ()
 ) -> dict[str, str]:  # yapf: disable
-    """Return where each model is, by the name to call it.
+    """Return the place of each model by the name of its dump.
 
     `models` has folders, files or names on the hub, such as `my/model`, or
-    with another name to call it, `mine=my/model`. `checkpoints` is a pattern
-    of folders to add. If there are `revisions`, the result has each revision
-    of each model, with names such as `model@step1000`.
+    `mine=my/model` to name the dump `mine`. `checkpoints` is a pattern of
+    folders to add. If there are `revisions`, the result has each revision of
+    each model, with names such as `model@step1000`.
     """
     names = []
     places = []
@@ -281,7 +282,7 @@ def _checked(file: Path, model: str, args: argparse.Namespace,
         raise InputError(file,
                          'right answers with --requests, else whole texts',
                          'right answers' if outside.all() else 'whole texts',
-                         'Remove it, or choose another folder.')
+                         'Remove this file, or choose another folder.')
     expected = {
         'tokenizer': args.tokenizer or model,
         'engine': args.engine.replace('-', ' '),
@@ -299,11 +300,12 @@ def _checked(file: Path, model: str, args: argparse.Namespace,
 
 
 def _mark(model: str, args: argparse.Namespace) -> str:
-    """Return a fingerprint of model and settings, for chunks of losses.
+    """Return a fingerprint of the model and the settings of its engine.
 
-    It does not depend on what the chunks record themselves, such as the number
-    format, and whether code may run. It does not depend on the settings of a
-    server either: chunks record the context, and the address and the number of
+    Chunks of losses of an interrupted call are used only if their fingerprint
+    is the same. It leaves out what chunks record themselves, such as the
+    number format, and whether code may run. It also leaves out the settings of
+    a server: chunks record the context, and the address and the number of
     requests change no loss.
     """
     call = [model]

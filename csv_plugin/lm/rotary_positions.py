@@ -61,7 +61,7 @@ def reads(config: PretrainedConfig, key: str) -> bool:
         return True
     if key in vars(_default(kind)):
         return True
-    # Last, because it takes longest and few settings get here.
+    # This check comes last, because it takes longest and few settings need it.
     return key in inspect.signature(kind.__init__).parameters
 
 

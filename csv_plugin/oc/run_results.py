@@ -120,10 +120,11 @@ class RunResults:
         return reason
 
     def _no_accuracy_in(self, row: Row) -> str:
-        """Return a metric behind a row that is not an accuracy.
+        """Return a metric of a row, or averaged in it, that is no accuracy.
 
-        Empty if all are accuracies. The row of a group averages the metrics of
-        its subsets, and the first one that is not an accuracy is returned.
+        The result is '' if all these metrics are accuracies. The row of a
+        group averages the metrics of its subsets; the first metric that is not
+        an accuracy is returned.
         """
         averaged = self._averaged(row.abbr, row.metric)
         if averaged == [row.metric] and not row.is_chosen:

@@ -43,16 +43,17 @@ def judge_runs(predictor: Predictor,
     accuracies at these losses are predicted. See docs/triage.md. Accuracies
     are fractions, and intervals are 90 % intervals.
 
-    `losses` are those of the checkpoints to judge, as in `Predictor.features`
-    (dumps are in nats). Checkpoints at 0 tokens are left out. `history` has
-    the losses of earlier, finished runs; without it, no unfinished run is
-    forecast. `checkpoints` has the run and step of checkpoints, as
-    `read_checkpoints` returns them; any other checkpoint must have a name such
-    as `run@step`. `budget` is the number of tokens (or steps, if no tokens are
-    known) at the end of runs that have none in `checkpoints`. Its default is
-    the median over the earlier runs; without these, such runs have no
-    forecast. `known` are observed accuracies of some of the checkpoints. All
-    predictions and forecasts of their runs are conditioned on them.
+    `losses` are the losses of the checkpoints to judge, as in
+    `Predictor.features` (dumps are in nats). Checkpoints at 0 tokens are left
+    out. `history` has the losses of earlier, finished runs; without it, no
+    unfinished run is forecast. `checkpoints` has the run and step of
+    checkpoints, as `read_checkpoints` returns them; any other checkpoint must
+    have a name such as `run@step`. `budget` is the number of tokens (or steps,
+    if no tokens are known) at the end of runs that have none in `checkpoints`.
+    By default, these runs get the median budget of the earlier runs; without
+    earlier runs, they have no forecast. `known` are observed accuracies of
+    some of the checkpoints. All predictions and forecasts of the runs of these
+    checkpoints are conditioned on these accuracies.
 
     Raises:
         InputError: There is no checkpoint beyond 0 tokens; a name has no step;
@@ -270,6 +271,7 @@ def _check_units(chosen: Mapping[str, Checkpoint],
         if point.run not in budgets and measure != measure_before:
             raise InputError(
                 f'run {point.run!r}',
-                f'{measure_before}, as for the earlier runs', measure,
+                f'progress in {measure_before}, as for the earlier runs',
+                f'progress in {measure}',
                 'Give the end of the run (--budget), or the tokens of all '
                 'checkpoints in a table (--checkpoints).')
