@@ -54,7 +54,7 @@ from csv_plugin.report.screen import shown_path, terminal_width
 if TYPE_CHECKING:
     from csv_plugin.extras.page.rendering import HeatSection
 
-    #: Heat maps of a page, or why there are none.
+    #: Heat maps of a page, or the reason why there are no heat maps.
     _HeatMaps = Union[list['HeatSection'], Missing]
 
 
@@ -273,7 +273,7 @@ def _shown(args: argparse.Namespace, board: Leaderboard) -> list[str]:
 
 def _families(path: Optional[str],
               models: Collection[str]) -> Optional[dict[str, str]]:
-    """Return the families of all models from a table, None without a table."""
+    """Return the families of all models in a table; None without a table."""
     if path is None:
         return None
     info = read_models(path)

@@ -64,7 +64,7 @@ class _SteadyTask(BaseTask):
     @contextmanager
     def noted(self, parts: Sequence[Config],
               failed: list[str]) -> Iterator[None]:
-        """Log an error in the `with` body, and record it for each of `parts`.
+        """Log an error in the `with` body, and record it for all `parts`.
 
         `parts` are configs from `parts()`. A file beside the results of each
         part records the error. The names of the parts are appended to

@@ -120,7 +120,7 @@ def _fill_gaps(predictions: Predictions) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Turn fractions into percent and flags into 0 or 1; keep other values."""
+    """Turn fractions into percent and flags into 0 or 1; keep all else."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, float):

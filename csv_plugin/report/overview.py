@@ -101,7 +101,7 @@ def _benchmark_row(board: Leaderboard, b: int) -> list[str]:
 def _table_of_models(board: Leaderboard, width: int) -> tuple[str, str]:
     """Return the table of several models, and what it leaves out, as texts.
 
-    The intervals on benchmarks are shown only if all of them fit.
+    The intervals on benchmarks are shown only if all intervals fit.
     """
     predictions = board.predictions
     order = board.overall.order()

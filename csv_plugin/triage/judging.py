@@ -183,7 +183,7 @@ class _Ahead(NamedTuple):
 
     `last` is the last checkpoint of the run, None for a size. `losses` is the
     forecast of the losses at the end, None for a finished run, whose losses at
-    the end are those of `last`.
+    the end are the losses of `last`.
     """
     end: End
     last: Optional[str]
@@ -200,8 +200,8 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
     losses. The checkpoints and the end of a run are a family.
     """
     check_no_mean('predictor', predictor.names)
-    # Errors of the checkpoints and of the end of a run are correlated, as are
-    # those of the models of a family.
+    # Errors of the checkpoints and of the end of a run are correlated, like
+    # the errors of the models of a family.
     families: dict[str, str] = {}
     for run in runs:
         for checkpoint in run.checkpoints:
@@ -228,7 +228,7 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
     joint_of_ends = with_loss_errors(
         joint.take(rows), predictor, table.select(models), forecasts_of_losses)
     forecasts = predictor.predictions(joint_of_ends, tuple(model_of), LEVEL)
-    # Marks, such as 'far from the training models', are those of a prediction
+    # Marks, such as 'far from the training models', are set by a prediction
     # from the expected losses. The uncertainty of losses sets no mark.
     expected = found.select(model_of)
     for mark in MARKS:

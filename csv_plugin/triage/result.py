@@ -250,7 +250,7 @@ class Triage:
     def _chance_of_mean(self) -> float:
         """Return the accuracy of random guessing, as a mean over benchmarks.
 
-        The benchmarks are those that mean accuracies are over.
+        The mean is over the same benchmarks as the mean accuracies.
         """
         in_mean = _in_mean(self.forecasts)
         if not in_mean:

@@ -10,8 +10,8 @@ Several forms predicted the larger models of four collections equally well
 
 Errors of the law are estimated in two ways. Either models with less compute
 predict models with more compute, or each model (for a target of a new family,
-each family) is left out and predicted from the rest. The way with the larger
-mean squared error is used.
+each family) is left out and predicted from all other models. The errors of the
+way with the larger mean squared error are used.
 """
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -14,9 +14,9 @@ from csv_plugin.lm.engines.windows import Window
 
 Output = TypeVar('Output')
 
-#: Number of tokens on which the logits of the head are compared with those of
-#: the whole model. A model that changes the logits of its head changes them on
-#: the first tokens, too.
+#: Number of tokens on which the logits of the head are compared with the
+#: logits of the whole model. A model that changes the logits of its head
+#: changes them on the first tokens, too.
 PROBE_TOKENS = 2
 
 

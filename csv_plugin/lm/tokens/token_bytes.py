@@ -29,7 +29,7 @@ def from_bytes(tokens: Sequence[str], added: Set[str],
     literal = added & set(tokens)
     for spelling in _SPELLINGS:
         # Vocabularies also list ordinary pieces, such as runs of spaces, as
-        # added tokens. Therefore reading none of them literally is tried, too.
+        # added tokens. Therefore a second attempt reads no token literally.
         verbatims = [literal, set()] if literal else [literal]
         for verbatim in verbatims:
             pieces = _spell(tokens, verbatim, spelling)
@@ -159,7 +159,7 @@ def _spell(tokens: Sequence[str], verbatim: Set[str],
            spelling: Callable[[str], bytes | None]) -> list[bytes] | None:
     """Return the bytes of each token; None if one cannot be read.
 
-    Tokens in `verbatim` are read literally, the others by `spelling`.
+    Tokens in `verbatim` are read literally, all other tokens by `spelling`.
     """
     table = {}
     for token in set(tokens):

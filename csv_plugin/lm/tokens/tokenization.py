@@ -49,10 +49,10 @@ def tokenize_all(tokenizer: PreTrainedTokenizerBase,
                  texts: Sequence[Text]) -> list[TokenizedText]:
     """Return the tokens of texts and the bytes that each token covers.
 
-    Spans come from the bytes of the tokens if these spell the text. Otherwise
-    they come from the tokenizer's offsets after repairs, and if that fails,
-    from an alignment of the token strings with the text; see `token_bytes` and
-    `token_alignment`.
+    Spans come from the bytes of the tokens if these bytes spell the text.
+    Otherwise the spans come from the tokenizer's offsets after repairs, and if
+    that fails, from an alignment of the token strings with the text; see
+    `token_bytes` and `token_alignment`.
 
     Special tokens in a text are read as the tokenizer reads them; none is
     added. As after any call of a fast tokenizer, its truncation and padding
