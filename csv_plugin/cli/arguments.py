@@ -93,9 +93,10 @@ class _Once(argparse.Action):
 def exit_code(run: Callable[..., Optional[int]], *arguments: Any) -> int:
     """Run a command, and return the exit code of the process.
 
-    It is the code that `run` returns, or 0 for None; 2 after an `InputError`
-    or an `OSError`; or `UNREAD` if nobody reads the output any more, as before
-    `| head`. Errors and warnings are printed in one line each.
+    The exit code is what `run` returns, or 0 for None. It is 2 after an
+    `InputError` or an `OSError`, and `UNREAD` if the program that reads the
+    output, such as `head`, has ended. Errors and warnings are printed in one
+    line each.
     """
     usual = warnings.formatwarning
     warnings.formatwarning = _warning_line
@@ -132,7 +133,8 @@ def refuse(args: argparse.Namespace, where: str, *names: str) -> None:
     """Raise an `InputError` if options are given that would be ignored.
 
     `names` are the options as attributes of `args`, with `_` for `-`. `where`
-    says in the error why they are refused, such as the option beside them.
+    begins the error. It names what the options do not go with, such as another
+    option.
     """
     options = {name: f'--{name.replace("_", "-")}' for name in names}
     given = []
@@ -174,10 +176,11 @@ def check_folder(path: Path) -> None:
 def into_folder(
     run: Callable[[argparse.Namespace], None]
 ) -> Callable[[argparse.Namespace], None]:
-    """Wrap the `run` of a verb so that it alone writes into `--out`.
+    """Wrap the `run` of a verb so that no other call writes into `--out`.
 
-    Before it runs, the folder is checked. While it runs, other calls that
-    write there are refused. Without `--out`, nothing is checked.
+    The folder is checked before `run` is called. While `run` works, other
+    calls that write into the folder are refused. Without `--out`, nothing is
+    checked.
     """
 
     @wraps(run)

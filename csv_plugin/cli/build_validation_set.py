@@ -29,7 +29,7 @@ from csv_plugin.cli.options import (add_flag, add_option, add_shared, bar,
 from csv_plugin.io.text_sets import (TEXTS, read_texts, shipped_texts,
                                      write_texts, write_validation_set)
 
-#: A small model, as an example in the next command that is printed.
+#: A small model, which the printed example of a next command names.
 MODEL = 'HuggingFaceTB/SmolLM2-135M'
 
 

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _counts(model: str, names: list[str], gaps: list[Gap]) -> list[str]:
-    """Return two cells, such as '3 of 4': a model's accuracies, and dumps."""
+    """Count a model's accuracies and dumps in two cells such as '3 of 4'."""
     # In both lists, the first number counts benchmarks, the second one
     # validation sets.
     planned = [0, 0]
@@ -57,7 +57,7 @@ def _counts(model: str, names: list[str], gaps: list[Gap]) -> list[str]:
 
 
 def _lines(gaps: list[Gap]) -> list[str]:
-    """Return a note for each model and reason, on what is missing."""
+    """Return a line for each model and reason that says what is missing."""
     if not gaps:
         return ['Nothing is missing.']
     lines = []

@@ -5,10 +5,10 @@
     salience compare old1 old2 old3 --against new1 new2 new3 \\
         --accuracies scores.csv
 
-A and B are dumps (files of token losses), or folders or runs of OpenCompass
-with one model. PLACE:MODEL names one of several models in a folder, a run or a
-table of losses. With --accuracies, A and B may be names of models in the
-table. Several runs of A, or of B, differ only in their seed.
+A and B are dumps (files of token losses), folders with one dump, or runs of
+OpenCompass with one model. PLACE:MODEL names one of several models in a
+folder, a run or a table of losses. With --accuracies, A and B may be names of
+models in the table. Several runs of A, or of B, differ only in their seed.
 
 The exit code is 0 if B is better, 3 if B is worse, 4 if there is no difference
 beyond noise, and 5 if these data cannot tell. docs/decisions.md has a loop
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
     sides = _sides(args)
     if len(args.answers) not in (0, 2):
         raise InputError(
-            '--answers', 'two, of A and of B', str(len(args.answers)),
+            '--answers', 'two places, A and B', str(len(args.answers)),
             'Name A first, then B; in the same table: TABLE:A '
             'TABLE:B.')
     if not 1 <= args.level < 100:
@@ -110,8 +110,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError('--margin', 'points of accuracy below 100',
                          f'{args.margin:g}', 'Give 1 for one point.')
     predictor = load_predictor(args.predictor) if args.predictor else None
-    # Of tables, only the columns that the predictor uses are read, if it was
-    # fitted to tables; else (None) all columns.
+    # If the predictor was fitted to tables, only the columns that it uses are
+    # read from tables. With None, all columns are read.
     units = None
     if predictor and predictor.columns.scored is None:
         units = predictor.columns.units
@@ -167,7 +167,7 @@ def _sides(
         args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the places of the losses of A, and of B.
 
-    Both are empty if only graded answers are compared.
+    Both tuples are empty if only graded answers are compared.
     """
     places = tuple(args.places or ())
     against = tuple(args.against)
@@ -177,12 +177,12 @@ def _sides(
             'Name the runs of A first, then --against and the runs of B.')
     if not against and len(places) not in (0, 2):
         raise InputError(
-            'PLACE', 'two, of A and of B', str(len(places)),
+            'PLACE', 'two places, A and B', str(len(places)),
             'Name A first, then B; in the same table: TABLE:A TABLE:B. '
             'Several runs: A1 A2 --against B1 B2.')
     both = [place for place in places if place in against]
     if both:
-        raise InputError('--against', 'runs that are not among those of A',
+        raise InputError('--against', 'runs that are not also runs of A',
                          repr(both[0]), 'Leave it out on one side.')
     if against:
         return places, against
@@ -195,8 +195,8 @@ def _accuracies(
 ) -> tuple[AccuracyTable, AccuracyTable]:  # yapf: disable
     """Return the accuracies of the runs of A, and of the runs of B.
 
-    With a predictor, they have its numbers of items, and the benchmarks that
-    it does not average over are outside of means.
+    If there is a predictor, the tables have the numbers of items that the
+    predictor knows, and their means are over the predictor's main benchmarks.
     """
     if not sides[0]:
         raise InputError(
@@ -272,9 +272,9 @@ def _losses(place: str, predictor: Optional[Predictor],
 def _check_tables(places: Sequence[str], losses: Sequence[RunLosses]) -> None:
     """Raise an `InputError` if tables cannot be compared with each other.
 
-    They must have the same columns in the same order. As a table does not
-    state the unit of its losses, a unit is taken to be different if mean
-    losses differ a lot.
+    All tables must have the same columns in the same order, and the same unit.
+    A table does not state its unit, so the units of two tables are taken to be
+    different if their mean losses differ by a large factor.
     """
     tables = {}
     for place, part in zip(places, losses):
@@ -286,8 +286,9 @@ def _check_tables(places: Sequence[str], losses: Sequence[RunLosses]) -> None:
             columns = zip_longest(one.columns.units, units, fillvalue='none')
             found = next(pair for pair in columns if pair[0] != pair[1])
             raise InputError(
-                f'{other} beside {place}', 'losses on the same columns',
-                f'{found[1]!r} in place of {found[0]!r}',
+                f'{other} beside {place}',
+                'tables with the same columns of losses',
+                f'the column {found[1]!r} in place of {found[0]!r}',
                 'Give losses on the same texts or items, in the same order.')
         # Tables whose mean losses differ by a greater factor are taken to be
         # in different units. In the same unit, 30 of 3,916 pairs of public
@@ -303,7 +304,8 @@ def _check_tables(places: Sequence[str], losses: Sequence[RunLosses]) -> None:
                 'both tables are in the same unit, put the models into one '
                 'table.')
     paths = {place: _split(place)[0] for place in tables}
-    # Records of models in the same table were compared when it was read.
+    # If all models are in one table, reading it has already checked that their
+    # losses were measured in the same way.
     if len({*paths.values()}) > 1:
         records = []
         for place, part in tables.items():
@@ -333,7 +335,7 @@ def _answers(args: argparse.Namespace) -> tuple[Answers, Answers]:
 
 
 def _of_table(place: str) -> Answers:
-    """Return grades by benchmark and item from a row of a table."""
+    """Return the grades of a model by benchmark and item, from TABLE:MODEL."""
     path, model = _split(place)
     table = read_accuracy_columns(path)
     _check_model(place, model, table.models)

@@ -8,7 +8,8 @@ from csv_plugin.core.conventions import InputError, check_choice
 from csv_plugin.io.files import file_set, read_bytes, write_text
 from csv_plugin.report.screen import shown_path
 
-#: Folder of files that configs import, and in it the folder of the configs.
+#: `PARTS` is the folder of the files that configs import. It contains the
+#: folder of the configs, `RUNS`.
 PARTS = Path(configs.__path__[0]).resolve()
 RUNS = PARTS / 'runs'
 
@@ -16,7 +17,7 @@ RUNS = PARTS / 'runs'
 def copy_configs(names: Sequence[str], folder: Path) -> None:
     """Copy the configs with these names, and print where the copies are.
 
-    Names are without `.py`. All configs are copied if there are no names.
+    The names are without `.py`. Without names, all configs are copied.
 
     Raises:
         InputError: A name is unknown, or the folder has a file of the same

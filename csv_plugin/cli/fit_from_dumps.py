@@ -34,8 +34,8 @@ def fit_from_dumps(args: argparse.Namespace) -> None:
     path = args.collection / MODELS if args.collection else args.models
     info = read_models_or_paper(path)
     models, validation = _choose_models(args.fit, info, settings)
-    # Load the scoring LM first: reading losses takes long, and errors in its
-    # options should be found before.
+    # The scoring LM is loaded first, so that errors in its options are found
+    # before losses are read, which takes long.
     scoring_lm = _scoring_lm(args)
     collection = _collected(args, info)
     mixed = _warn(collection, models)
@@ -85,8 +85,8 @@ def _choose_models(
         settings: Optional[HeadSettings]) -> tuple[Sequence[str], list[str]]:
     """Return the models to fit to, and the validation models among them.
 
-    Training by Algorithm 2 of the paper (`settings` is not None) chooses the
-    step that is best on the validation models.
+    Algorithm 2 of the paper, for which `settings` is not None, needs
+    validation models: it keeps the training step that is best on them.
     """
     models = models_to_fit(splits, tuple(info), info)
     validation = []
@@ -113,7 +113,7 @@ def _head_settings(args: argparse.Namespace) -> Optional[HeadSettings]:
 
 
 def _check_sources(args: argparse.Namespace) -> None:
-    """Raise an `InputError` if options of the sources do not go together."""
+    """Refuse options for losses and accuracies that do not go together."""
     if args.collection:
         refuse(args, '--collection', 'texts', 'models', 'scores', 'benchmarks',
                'tasks', 'chance', 'keep_collection')
@@ -122,9 +122,10 @@ def _check_sources(args: argparse.Namespace) -> None:
         refuse(args, '--benchmarks', 'tasks', 'chance')
     if not (args.texts and args.models and (args.benchmarks or args.tasks)):
         raise InputError(
-            'runs and --dumps',
+            '--runs or --dumps',
             '--texts, --models and --benchmarks or --tasks beside them',
-            'fewer', 'Name the texts, the models and the benchmarks.')
+            'not all of them',
+            'Name the texts, the models and the benchmarks.')
 
 
 def _collected(args: argparse.Namespace,
@@ -142,7 +143,7 @@ def _collected(args: argparse.Namespace,
 
 
 def _warn(collection: Collection, models: Sequence[str]) -> list[str]:
-    """Print how complete the collection is, and warnings.
+    """Print which losses and accuracies the collection has, and warnings.
 
     Returns notes on losses of models that were measured in different ways.
     """

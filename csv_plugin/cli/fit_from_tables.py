@@ -40,7 +40,7 @@ def fit_from_tables(args: argparse.Namespace) -> None:
     run_on = tables.accuracies.select(fit).benchmarks_run
     if not run_on:
         raise InputError(
-            args.scores, 'a score of a model to fit to', 'none',
+            args.scores, 'at least one score of a model to fit to', 'none',
             'Add scores of models to fit to, or name other splits with --fit.')
     losses = dict(zip(tables.features.models, tables.features.values))
     print_warnings(family_notes(tables.families, losses))
@@ -81,7 +81,10 @@ def _study(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
 
 
 def _unpredicted(study: Study, scores: str) -> list[str]:
-    """Return warnings of scores that other families could not predict."""
+    """Return warnings of scores that other families could not predict.
+
+    There is one warning for each benchmark with such scores.
+    """
     known = ~np.isnan(study.predictions.observed)
     gaps = known & np.isnan(study.predictions.values[:, :, 0])
     if known.any() and gaps[known].all():
@@ -95,5 +98,5 @@ def _unpredicted(study: Study, scores: str) -> list[str]:
         if n_models:
             lines.append(
                 f'{name}: {counted(n_models, "model")} not predicted, because '
-                'no model that was fitted to was run on this benchmark.')
+                'none of the models to fit to was run on this benchmark.')
     return lines

@@ -1,15 +1,16 @@
 """Train a predictor of accuracies on tables of losses, or on token losses.
 
-From tables, which docs/formats.md describes. Models of the splits of --predict
-are predicted, and if their accuracies are known, the errors are shown:
+Train on tables, which docs/formats.md describes. The models in the splits of
+--predict are predicted, and if their accuracies are known, errors are shown:
 
     salience fit --losses losses.csv --scores scores.csv \\
         --models models.csv --benchmarks benchmarks.csv \\
         --predict test --out outputs/study
 
-From token losses: of OpenCompass (--runs), of files with a table of accuracies
-(--dumps and --scores), or of an earlier call (--collection). This learns which
-tokens matter for which benchmark; docs/training.md says more:
+Or train on token losses, which come from runs of OpenCompass (--runs), from
+files beside a table of accuracies (--dumps and --scores), or from an earlier
+call (--collection). The predictor then learns which tokens matter for which
+benchmark; docs/training.md says more:
 
     salience fit --runs outputs/mine/2* \\
         --texts texts.jsonl --models models.csv --tasks mmlu gsm8k \\
@@ -123,11 +124,12 @@ def run(args: argparse.Namespace) -> None:
         return
     if args.predict is not TEST or args.leave_family_out:
         raise InputError(
-            'token losses', '--predict and --leave-family-out beside tables '
-            'alone', 'one of them', 'Leave the option out: all models of '
-            'splits that are not fitted to are predicted, and one family at a '
-            'time is left out.')
-    # This import loads what reads and checks dumps.
+            'token losses', 'neither --predict nor --leave-family-out, which '
+            'are for tables of losses', 'one of them',
+            'Leave the option out. With token losses, every family is left '
+            'out once, and all models outside the splits of --fit are '
+            'predicted.')
+    # This import takes time, because it loads the modules that read dumps.
     from csv_plugin.cli.fit_from_dumps import fit_from_dumps
     fit_from_dumps(args)
 

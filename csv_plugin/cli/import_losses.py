@@ -73,7 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @into_folder
 def run(args: argparse.Namespace) -> None:
     chance = dict(args.chance)
-    # The metric of each task, '' if none is named. Only lm-eval has metrics.
+    # The metric of each task, '' for the default. Only lm-eval has a choice of
+    # metrics.
     metrics = dict.fromkeys(args.tasks, '')
     if args.source == 'lm-eval':
         metrics = metrics_by_task(args.tasks)
@@ -85,8 +86,8 @@ def run(args: argparse.Namespace) -> None:
     else:
         features, accuracies = _of_models(args, metrics, chance)
     _write_tables(args.out, features, accuracies)
-    # In the next command, tables that were not imported have no folder: the
-    # user gives them, like the table of models.
+    # The next command needs all tables. Tables that were not imported are
+    # shown without a folder, because the user has to write them.
     files: list[FilePath] = []
     for name in _TABLES:
         path = args.out / name
@@ -100,7 +101,7 @@ def run(args: argparse.Namespace) -> None:
 def _of_models(
     args: argparse.Namespace, metrics: dict[str, str], chance: dict[str, float]
 ) -> tuple[Optional[FeatureTable], Optional[AccuracyTable]]:
-    """Return losses and accuracies of models, None for what is not imported.
+    """Return the losses and the accuracies; None if not imported.
 
     `metrics` has the metric of each task, `chance` chance levels.
     """
@@ -130,9 +131,9 @@ def _of_models(
 
 
 def _named_paths(paths: list[str]) -> dict[str, Path]:
-    """Return the path of each model of NAME=PATH.
+    """Return the paths of models by name, from arguments NAME=PATH.
 
-    A path without NAME= is named after its file or folder.
+    Without NAME=, a model is named after its file or folder.
     """
     names = []
     places = []

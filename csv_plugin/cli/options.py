@@ -93,8 +93,9 @@ SPLITS = '--fit', '--predict'
 LOADING = '--tokenizer', '--trust-remote-code'
 FORECASTS = '--predictor', '--history', '--budget', '--known'
 
-#: Options that mean the same in several verbs: the arguments of `add_option`
-#: after the name, or of a flag its help.
+#: Options that mean the same in several verbs. The value of an option that
+#: takes a value is the arguments of `add_option` after the name; the value of
+#: a flag is its help.
 _SHARED: dict[str, Any] = {
     '--losses': ('FILE', 'table of losses with the column model, and one '
                  'column of losses per text or item: .csv, .parquet, or '
@@ -151,8 +152,8 @@ def add_shared(group: Any,
                **settings: Any) -> None:
     """Add options that several verbs share.
 
-    With `needed=False`, none of them is required. `settings` are passed to
-    `add_argument`.
+    With `needed=False`, none of these options is required. `settings` are
+    passed to `add_argument`.
     """
     for name in names:
         option = _SHARED[name]
@@ -177,8 +178,8 @@ def models_of(args: argparse.Namespace,
               tables: ModelTables) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the models to fit to, and the models to predict.
 
-    With `--leave-family-out`, there may be no models to predict. If the table
-    of models has no splits either, all models are to be fitted to.
+    With `--leave-family-out`, the second tuple may be empty. If, in addition,
+    the table of models has no splits, the first tuple contains all models.
     """
     splits = {row.split for row in tables.info.values()}
     if args.leave_family_out and args.predict is TEST and 'test' not in splits:
@@ -197,8 +198,8 @@ def bar(label: str) -> Progress:
 def _items_with_bar(label: str, items: Sequence[Any]) -> Iterator[Any]:
     """Yield the items, and show a bar if they take more than two seconds.
 
-    tqdm is only loaded then, because that takes as long as reading a dozen
-    dumps.
+    tqdm is loaded only when the bar is shown, because loading it takes as long
+    as reading a dozen dumps.
     """
     end_without_bar = monotonic() + 2
     remaining = iter(items)

@@ -54,7 +54,7 @@ from csv_plugin.report.screen import shown_path, terminal_width
 if TYPE_CHECKING:
     from csv_plugin.extras.page.rendering import HeatSection
 
-    #: Heat maps of a page, or why there are none.
+    #: Heat maps of a page, or the reason why there are no heat maps.
     _HeatMaps = Union[list['HeatSection'], Missing]
 
 
@@ -125,8 +125,8 @@ def run(args: argparse.Namespace) -> None:
         predictors[label] = load_predictor(file)
     heat_maps: '_HeatMaps' = []
     if args.page:
-        # Losses are read later, which takes long: errors, such as wrong
-        # texts, should be found before.
+        # The heat maps are made first, so that errors such as wrong texts are
+        # found before losses are read, which takes long.
         heat_maps = _heat_maps(args, predictors)
     is_run = len(args.places) == 1 and Path(args.places[0],
                                             'predictions').is_dir()
@@ -156,7 +156,7 @@ _Predicted = tuple[Leaderboard, ModelColumns, Mapping[str, str]]
 
 def _predict_run(args: argparse.Namespace, predictors: Mapping[str, Predictor],
                  files: Mapping[str, str]) -> _Predicted:
-    """Predict the models of a run; show its observed accuracies beside that.
+    """Predict the models of a run, and add the accuracies that it observed.
     """
     for label, predictor in predictors.items():
         predictor.check_tokens(f'predictor {label!r}')
@@ -273,7 +273,7 @@ def _shown(args: argparse.Namespace, board: Leaderboard) -> list[str]:
 
 def _families(path: Optional[str],
               models: Collection[str]) -> Optional[dict[str, str]]:
-    """Return the families of all models from a table, None without a table."""
+    """Return the families of all models in a table; None without a table."""
     if path is None:
         return None
     info = read_models(path)
@@ -287,8 +287,8 @@ def _of_table(predictor: Predictor, path: str) -> ModelColumns:
     The table may have other columns, too.
     """
     columns = predictor.columns
-    # The columns of a predictor from token losses are in no table; an error
-    # tells this later.
+    # No table has the columns of a predictor from token losses. A later check
+    # raises the error that says so.
     units = columns.units if columns.scored is None else None
     losses = read_loss_features(path, units=units)
     return {model: losses.select([model]) for model in losses.models}
@@ -301,7 +301,8 @@ def _of_dumps(predictors: Mapping[str, Predictor],
     Returns the columns of losses of each predictor, by its label, and notes on
     losses that were measured in different ways.
     """
-    # A place that is a table is refused here, with an error that tells so.
+    # If a place is a table of losses, `find_dumps` raises an error that says
+    # so.
     dumps = find_dumps(places)
     for predictor in predictors.values():
         predictor.check_tokens()

@@ -35,7 +35,8 @@ from csv_plugin.demo import shipped
 #: What is printed before the run: what happens, and how long it takes.
 _PLAN = ('OpenCompass runs seven small models on five exams and 250 texts: '
          'about two minutes on two idle cores.')
-#: Folders that `--where` prints, by its value; without a value, `FILES`.
+#: The folder that `--where` prints for each value. `FILES` stands for
+#: `--where` without a value.
 FILES = 'files'
 FOLDERS = {FILES: shipped.FOLDER, 'configs': PARTS}
 
@@ -90,7 +91,7 @@ def check_opencompass(*paths: Path) -> None:
     """Check that OpenCompass can start its tasks with these paths.
 
     Raises:
-        ModuleNotFoundError: It is not installed.
+        ModuleNotFoundError: OpenCompass is not installed.
         InputError: A path contains a space.
     """
     if find_spec('opencompass') is None:

@@ -20,10 +20,11 @@ from csv_plugin.core.conventions import InputError
 class _Verb(NamedTuple):
     """A verb of the command `salience`.
 
-    `file` is its module in `csv_plugin.cli`, `words` its help, and `extra` the
-    optional dependencies of the package that it needs. With `one_thread`, its
-    many small systems of equations are solved by one thread each, because on a
-    busy machine several threads would wait for each other.
+    `file` is the name of its module in `csv_plugin.cli`, and `words` is its
+    help. `extra` is the group of optional dependencies that it needs. With
+    `one_thread`, the linear algebra runs on one thread: the verb solves many
+    small systems of equations, for which several threads would wait for each
+    other on a busy machine.
     """
     file: str
     words: str
@@ -62,8 +63,8 @@ VERBS = {
 def make_parser(verbs: Sequence[str]) -> argparse.ArgumentParser:
     """Return the parser of the command, with the options of these verbs.
 
-    The other verbs have only their help. The modules of `verbs` are imported,
-    which takes time.
+    All other verbs are listed with their help, but without options. The
+    modules of `verbs` are imported, which takes time.
     """
     parser = Parser(
         prog='salience',

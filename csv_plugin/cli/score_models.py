@@ -58,7 +58,7 @@ _SERVER = '-server'
 
 
 def numbered_part(text: str) -> tuple[int, int]:
-    """Return number of the part, from 1, and number of parts, of `--part`.
+    """Return I and N of the option `--part I/N`; I is from 1 to N.
 
     >>> numbered_part('1/4')
     (1, 4)
@@ -141,7 +141,8 @@ def run(args: argparse.Namespace) -> None:
     models = dict(list(named.items())[number - 1::count])
     _check_engine(args, len(models))
     if args.tokenizer is None and not args.revisions:
-        # Check all models now, as scoring each of them takes long.
+        # All models are checked before the first is scored, because scoring
+        # takes long.
         missing = []
         for name, model in models.items():
             if not (args.out / f'{name}.safetensors').exists():
@@ -175,12 +176,12 @@ def named_models(
     checkpoints: Optional[str],
     revisions: Sequence[str] = ()
 ) -> dict[str, str]:  # yapf: disable
-    """Return where each model is, by the name to call it.
+    """Return the place of each model by the name of its dump.
 
     `models` has folders, files or names on the hub, such as `my/model`, or
-    with another name to call it, `mine=my/model`. `checkpoints` is a pattern
-    of folders to add. If there are `revisions`, the result has each revision
-    of each model, with names such as `model@step1000`.
+    `mine=my/model` to name the dump `mine`. `checkpoints` is a pattern of
+    folders to add. If there are `revisions`, the result has each revision of
+    each model, with names such as `model@step1000`.
     """
     names = []
     places = []
@@ -281,7 +282,7 @@ def _checked(file: Path, model: str, args: argparse.Namespace,
         raise InputError(file,
                          'right answers with --requests, else whole texts',
                          'right answers' if outside.all() else 'whole texts',
-                         'Remove it, or choose another folder.')
+                         'Remove this file, or choose another folder.')
     expected = {
         'tokenizer': args.tokenizer or model,
         'engine': args.engine.replace('-', ' '),
@@ -291,18 +292,20 @@ def _checked(file: Path, model: str, args: argparse.Namespace,
         found = getattr(info, field)
         # The same folder may have several paths.
         if value and os.path.realpath(found) != os.path.realpath(value):
-            raise InputError(file, f'losses with the {field} {value!r}',
-                             repr(found),
-                             'Remove it, or choose another name or folder.')
+            raise InputError(
+                file, f'losses with the {field} {value!r}', repr(found),
+                'Remove this file, give the model another name by '
+                'NAME=MODEL, or another folder by --out.')
     return f'{file} is there ({info.engine}, {info.dtype})'
 
 
 def _mark(model: str, args: argparse.Namespace) -> str:
-    """Return a fingerprint of model and settings, for chunks of losses.
+    """Return a fingerprint of the model and the settings of its engine.
 
-    It does not depend on what the chunks record themselves, such as the number
-    format, and whether code may run. It does not depend on the settings of a
-    server either: chunks record the context, and the address and the number of
+    Chunks of losses of an interrupted call are used only if their fingerprint
+    is the same. It leaves out what chunks record themselves, such as the
+    number format, and whether code may run. It also leaves out the settings of
+    a server: chunks record the context, and the address and the number of
     requests change no loss.
     """
     call = [model]
@@ -348,6 +351,7 @@ def _open_engine(model: str, args: argparse.Namespace) -> tuple[Any, Any]:
     except Exception as error:
         raise InputError(
             f'--engine {args.engine}',
-            f'an engine that starts with the model {model!r}',
+            f'an engine that can load the model {model!r}',
             f'{type(error).__name__}: {error}',
-            'See what it printed above, and docs/engines.md.') from error
+            'See what the engine printed above, and docs/engines.md.'
+        ) from error

@@ -21,9 +21,10 @@ judged:
         --models models.csv --benchmarks benchmarks.csv \\
         --fit train --predict test --out outputs/triage
 
-With --params 7e9 --tokens 4e12, no runs are judged. Instead, the accuracies of
-a model of this size are forecast, which does not exist yet: from the models of
---fit, or from the dumps of --history and their sizes in the table --models.
+With --params 7e9 --tokens 4e12, no runs are judged. Instead, accuracies are
+forecast for a model of this size, which does not exist yet. The forecast is
+made from the models of --fit, or from the dumps of --history and their sizes
+in the table --models.
 """
 import argparse
 import shlex
@@ -101,7 +102,7 @@ def run(args: argparse.Namespace) -> None:
 def _need(args: argparse.Namespace, where: str, *names: str) -> None:
     """Raise an `InputError` unless all these options are given.
 
-    `where` says in the error when they are needed.
+    `where` begins the error, and says when the options are needed.
     """
     for name in names:
         if not getattr(args, name):
@@ -128,7 +129,7 @@ def _job(args: argparse.Namespace) -> TriageJob:
 
 
 def _size_of_dumps(args: argparse.Namespace) -> Triage:
-    """Forecast a size from the dumps and the sizes of finished runs."""
+    """Forecast a model from its size and from the dumps of finished runs."""
     refuse(args, '--params without --losses', 'scores', 'benchmarks', 'fit')
     job = TriageJob(
         load_predictor(args.predictor), [], args.history, args.checkpoints)
@@ -140,7 +141,7 @@ def _size_of_dumps(args: argparse.Namespace) -> Triage:
 
 
 def _of_tables(args: argparse.Namespace, is_size: bool) -> Triage:
-    """Fit to the finished runs of tables, and judge runs or forecast a size.
+    """Fit to the finished runs of tables; judge runs, or forecast a model.
     """
     if is_size:
         args.predict = []
@@ -184,15 +185,15 @@ def _judged(args: argparse.Namespace, tables: ModelTables,
 
 def _sizes(args: argparse.Namespace, info: Sizes,
            past: Sequence[str]) -> tuple[Sizes, Sizes]:
-    """Return the models to forecast a size from, and what is forecast.
+    """Return the models to forecast from, and the models to forecast.
 
-    This is a model of the size in each family, and in a new family. `past` are
-    the finished runs.
+    The models to forecast have the requested size and are described in
+    `targets_of`. `past` are the finished runs.
     """
     points = read_checkpoints(args.checkpoints) if args.checkpoints else None
     last: Sequence[str] = last_checkpoints(past, points)
-    # Other checkpoints of the runs count only if all runs have the same
-    # number of tokens; else only the last checkpoints do.
+    # The law needs models with different numbers of tokens. If all runs end at
+    # the same number, earlier checkpoints are used as well.
     if len({info[model].tokens for model in last}) == 1:
         last = past
     models = {model: info[model] for model in last}

@@ -184,7 +184,7 @@ class AccuracyModel:
         return Joint(self, model_rows, mean, variance)
 
     def left_out_joint(self) -> Joint:
-        """Return the joint distribution of fitted models without own family.
+        """Predict each fitted model from other families; return a `Joint`.
 
         The means and variances of a model come from a fit without its family;
         they are NaN where no accuracy is observed. The correlations between

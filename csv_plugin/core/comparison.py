@@ -9,7 +9,7 @@ from csv_plugin.core.noise import (COMBINED, ITEMS, LOSS, OBSERVED, PREDICTED,
 from csv_plugin.core.paired import PairedAnswers
 from csv_plugin.core.text_tables import text_table
 
-#: Stands for a benchmark where a difference is of the mean over benchmarks.
+#: The `benchmark` of a difference between means over benchmarks.
 MEAN = 'mean'
 #: What a verdict is about; see `Comparison.about`.
 OF_RUNS, OF_RECIPES = 'runs', 'recipes'
@@ -20,7 +20,8 @@ _TABLES = (
     ('Predicted and observed accuracy combined, points', COMBINED),
     ('Mean loss; lower is better', LOSS),
 )
-#: The last columns of the table of items: key of `Comparison.items`, format.
+#: The last columns of the table of items. Maps keys of `Comparison.items` to
+#: the formats of their numbers.
 _OF_ITEMS = {'p_value': '.3g', 'needed': '.0f', 'worth': '.0f'}
 
 

@@ -154,10 +154,10 @@ class CurveModel:
         return self._joint(Exponents(exponents, numbers))
 
     def left_out_joint(self) -> Joint:
-        """Return the joint distribution of fitted models without own family.
+        """Predict each fitted model from other families; return a `Joint`.
 
-        The means and variances of a model are those without its family; see
-        `AccuracyModel.left_out_joint`.
+        The means and variances of a model come from a fit without its family;
+        see `AccuracyModel.left_out_joint`.
         """
         return self._joint(self._left_out_rows)
 

@@ -165,7 +165,7 @@ class Joint:
 
     @property
     def between(self) -> NDArray[np.float64]:
-        """Correlation of a model's exponents between benchmarks, `(M,)`."""
+        """Correlation between benchmarks of each model's exponents, `(M,)`."""
         if self.shared is not None:
             return self.shared
         return np.full(len(self.mean), self.model.between)

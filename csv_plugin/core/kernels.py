@@ -37,7 +37,7 @@ from csv_plugin.core.settings import Settings
 #: Names of the parts of the kernel, in the order of their amounts.
 PARTS = ('spread', 'units', 'answers', 'bend', 'family', 'own')
 
-#: Number of steps that refine the common factor of units.
+#: Number of steps of the factor analysis in `noise_of_units`.
 FACTOR_STEPS = 20
 #: Number of models whose units' deviations are computed at once.
 MODELS_AT_ONCE = 100

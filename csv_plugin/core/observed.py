@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc, gammaln
 
-#: Smallest number of models for a fit of the model of accuracies, or of the
-#: curve of one benchmark.
+#: Smallest number of language models that the statistical model of accuracies,
+#: or the curve of one benchmark, is fitted to.
 LEAST_MODELS = 3
 #: Assumed number of items of each benchmark if no benchmark's is known.
 USUAL_ITEMS = 1000

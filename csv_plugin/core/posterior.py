@@ -114,12 +114,12 @@ def natural(hyper: NDArray) -> tuple[NDArray, NDArray, NDArray]:
 
 
 class Solution(NamedTuple):
-    """Solution of the linear model that has tangents in place of curves.
+    """Solution of the model in which a tangent replaces each curve.
 
-    `dual` is `(B, M)`. `inverse` is a list of B matrices `(M, M)`, the inverse
-    covariances of the targets of each benchmark. Both are 0 where there is no
-    accuracy. `evidence`, `(B,)`, is the logarithm of the evidence of each
-    benchmark up to a constant.
+    `dual`, `(B, M)`, is C^-1 (t - m), and `inverse` is a list of the B
+    matrices C^-1, `(M, M)`; the docstring of this module defines t, m and C.
+    Both are 0 where there is no accuracy. `evidence`, `(B,)`, is the logarithm
+    of the evidence of each benchmark up to a constant.
     """
     dual: NDArray[np.float64]
     inverse: list[NDArray[np.float64]]

@@ -246,10 +246,10 @@ class Predictor(PublicNames):
         return replace(self, targets=targets, matrix=source.matrix)
 
     def noted(self, infos: Mapping[str, DumpInfo]) -> 'Predictor':
-        """Add notes if the losses of training models are not comparable.
+        """Return a copy with notes on training losses that are not comparable.
 
-        `infos` maps each model to what its dump says of how its losses were
-        computed.
+        `infos` maps each training model to the record in its dump of the
+        engine and the number format that its losses were computed with.
         """
         notes = mixed_engines(infos)
         benchmarks = []

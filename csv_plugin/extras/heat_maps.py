@@ -134,5 +134,5 @@ def _coloured(piece: Piece, full: float) -> str:
 
 
 def _counted(weights: NDArray) -> NDArray[np.float64]:
-    """Return the weights of counted tokens, those that are not NaN."""
+    """Return the weights that are not NaN; only their tokens count."""
     return weights[~np.isnan(weights)]

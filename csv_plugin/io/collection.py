@@ -162,8 +162,9 @@ def collect(texts: TextSet,
         benchmarks (Mapping[str, BenchmarkInfo]): Chance level and number of
             items by benchmark.
         runs (Sequence[FilePath]): Time-stamped folders, the newest last. If
-            several have the same dump or accuracy, the last one counts. Runs
-            without a summary are skipped for accuracies, unless none has one.
+            several have the same dump or accuracy, the last one counts.
+            Accuracies come from the runs that have a summary; at least one run
+            must have one.
         dumps (Sequence[FilePath]): Paths as in `find_dumps`, used only if
             there are no runs.
         scores (Optional[FilePath]): Table as in `read_accuracy_columns`, or

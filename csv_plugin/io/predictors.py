@@ -283,7 +283,7 @@ def _losses(part: _Arrays, units: Units) -> NDArray[np.float64]:
     if n_stored != (len(others), len(tokens)):
         raise InputError('fit.losses and fit.tokens',
                          f'{len(others)} and {len(tokens)} columns',
-                         f'{n_stored}', _REMEDY)
+                         f'{n_stored[0]} and {n_stored[1]}', _REMEDY)
     found = np.zeros((len(of_others), n_columns))
     found[:, others] = of_others
     found[:, tokens] = of_tokens

@@ -34,11 +34,11 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
                 progress: Progress = iter) -> TokenLossDump:
     """Score a validation set, or a part of it, for `io.dumps.write_dump`.
 
-    Scored: the tokens that `token_losses` scores. `part` contains the texts to
-    score, by default all; `io.dumps.merge_dumps` joins the dumps of parts.
-    `name` is the name of the model in the dump, by default its path. For the
-    other arguments, see `token_losses`. Losses are in nats, one `TokenLosses`
-    per scored text.
+    `token_losses` says which tokens are scored. `part` contains the texts to
+    score, by default all texts; `io.dumps.merge_dumps` joins the dumps of
+    parts. `name` is the name of the model in the dump, by default its path.
+    For the other arguments, see `token_losses`. Losses are in nats, one
+    `TokenLosses` per scored text.
 
     Raises:
         InputError: As in `token_losses`.
@@ -70,8 +70,8 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
 def answers_alone(dump: TokenLossDump, texts: TextSet) -> TokenLossDump:
     """Return a dump of all texts in which only answers have losses.
 
-    Scored: the tokens that overlap the answer of their text. The losses of
-    all other tokens are NaN.
+    The tokens that overlap the answer of their text keep their losses. The
+    losses of all other tokens are NaN.
     """
     losses = TextLosses.of(dump.texts)
     inside = answer_mask(texts, losses.spans)
@@ -87,8 +87,8 @@ def score(model: Union[PreTrainedModel, Engine],
           progress: Progress = iter) -> ModelLosses:
     """Return the token losses of a causal LM on a validation set.
 
-    Scored: every token of every text, given one prefix token and the tokens
-    before it; see `token_losses`.
+    Every token of every text is scored, given one prefix token and the tokens
+    before it in the text; see `token_losses`.
 
     Args:
         model (PreTrainedModel | Engine): A causal LM of `transformers`, or
@@ -118,9 +118,10 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
 
     `score` takes some texts and returns their dump; for an empty sequence it
     returns a dump with its `info` only. A small dump of every chunk of texts
-    is written to `folder`. A dump that is there is scored again if it is
-    damaged or if its model, texts or settings differ. The caller deletes the
-    folder after saving the losses. `progress` wraps the chunks.
+    is written to `folder`. If `folder` already has the dump of a chunk, it is
+    used, unless it is damaged or its model, texts or settings differ. The
+    caller deletes the folder after saving the losses. `progress` wraps the
+    chunks.
 
     Return a dump of all texts in their order. Its losses, in nats, are the
     same to the last bit whether or not the run was interrupted.
@@ -129,8 +130,8 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
     n_chunks = -(-len(texts) // CHUNK)
     losses: dict[str, TokenLosses] = {}
     for chunk in progress(range(n_chunks)):
-        # Every `n_chunks`-th text: chunks then take about the same time, and
-        # are the same in every run on these texts.
+        # A chunk is every `n_chunks`-th text. Chunks then take about the same
+        # time, and are the same in every run on these texts.
         part = texts[chunk::n_chunks]
         file = folder / f'{chunk}.safetensors'
         dump = _recall(file, info, part)
@@ -151,7 +152,8 @@ def _recall(file: Path, info: DumpInfo,
             texts: Sequence[Text]) -> Optional[TokenLossDump]:
     """Return the dump in a file, if it has this `info` and these texts.
 
-    None if the file is missing or damaged, or if anything differs.
+    The result is None if the file is missing or damaged, or if anything
+    differs.
     """
     try:
         dump = read_dump(file)

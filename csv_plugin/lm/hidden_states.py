@@ -103,8 +103,8 @@ def states_in_parts(model: PreTrainedModel,
                     progress: Progress = iter) -> Tensor:
     """Return the final hidden states at all tokens, `(T, H)`.
 
-    They are computed for `PART` texts at a time, and are bfloat16 if the model
-    is, else float32. `progress` wraps the parts.
+    The states are computed for `PART` texts at a time. They are bfloat16 if
+    the model is bfloat16, else float32. `progress` wraps the parts.
     """
     is_bfloat16 = model.dtype == torch.bfloat16
     dtype = torch.bfloat16 if is_bfloat16 else torch.float32

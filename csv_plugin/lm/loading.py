@@ -31,8 +31,8 @@ from csv_plugin.lm.newer_files import (check_read, newer_writer,
                                        read_as_written,
                                        unread_tokenizer_settings)
 
-#: Files with weights as pickles, which are only used if there are no
-#: safetensors files, and files with weights for other programs.
+#: `_PICKLES` are files with weights as pickles, which are used only if there
+#: are no safetensors files. The other files have weights for other programs.
 _PICKLES = ['*.bin', '*.bin.index.json']
 _UNUSED = [
     '*.pt', '*.pth', '*.h5', '*.msgpack', '*.onnx', '*.gguf', 'original/*'
@@ -87,9 +87,9 @@ def _newer(written: str) -> str:
 def config_without_code(path: FilePath, remedy: str) -> Optional[Any]:
     """Return the config of a model, if the model needs no code of its own.
 
-    None if `transformers` cannot read the config; loading the model will then
-    explain the error. `remedy`, one sentence, says how the user can allow the
-    code.
+    The result is None if `transformers` cannot read the config; the error is
+    then explained when the model is loaded. `remedy`, one sentence, says how
+    the user can allow the code.
 
     Raises:
         InputError: The model comes with code that would run, or cannot be

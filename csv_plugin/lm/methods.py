@@ -51,8 +51,8 @@ def token_columns(table: LossTable, texts: TextSet, targets: TargetTokens,
 
     There is one column per text: its loss per character. If a benchmark has
     the name of a source of texts, one column per token of the right answers in
-    these texts follows: its loss in nats. Scored: the tokens that every model
-    scored.
+    these texts follows: its loss in nats. Only tokens that every model scored
+    are used.
     """
     of_texts = text_columns(table)
     text_part = of_texts.columns
@@ -88,11 +88,11 @@ def token_columns(table: LossTable, texts: TextSet, targets: TargetTokens,
 
 
 def check_validation(validation: Sequence[str], models: Sequence[str]) -> None:
-    """Refuse a choice that leaves no model to train or none to validate on.
+    """Refuse a choice without a model to train on or to validate on.
 
     Raises:
-        InputError: All or none of the models are for validation, or a name
-            is not among them.
+        InputError: All or none of `models` are for validation, or a name in
+            `validation` is not in `models`.
     """
     check_list('validation models', validation)
     for model in validation:
@@ -250,9 +250,9 @@ def _table(targets: TargetTokens, losses: ModelLosses) -> LossTable:
 
 
 def _noted(predictor: Predictor, losses: ModelLosses) -> Predictor:
-    """Return the predictor, with notes on differences between the losses.
+    """Return the predictor with notes on how losses were measured.
 
-    Such differences are engines and number formats.
+    There is a note if the engines or the number formats of models differ.
     """
     infos = {model: dump.info for model, dump in losses.items()}
     return predictor.noted(infos)

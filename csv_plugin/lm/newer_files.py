@@ -1,10 +1,10 @@
 """Read files that a newer transformers wrote, or refuse them.
 
-For some settings that transformers 5 writes into a config or a tokenizer,
-transformers 4 has no use: it keeps them as attributes that no model reads. The
+transformers 4 does not use some settings that transformers 5 writes into a
+config or a tokenizer: it keeps them as attributes that no model reads. The
 model then computes with the defaults of its class, and its losses are wrong
-without any error. This module translates such settings where transformers 4
-can compute what they mean, and refuses the others. It translates rotary
+without any error. This module translates such a setting where transformers 4
+can compute what it means, and refuses any other setting. It translates rotary
 positions (lm.rotary_positions) and the special tokens of tokenizers.
 """
 import json
@@ -64,8 +64,8 @@ def check_read(config: PretrainedConfig) -> None:
         needed |= settings
     if needed:
         raise _unread(
-            config, _ROPE, 'Put these settings into its config.json, and keep '
-            'the others: both versions then compute the same.',
+            config, _ROPE, 'Add these settings to its config.json, and remove '
+            'none: both versions then compute the same.',
             f'; the file needs {json.dumps(needed)[1:-1]}')
 
 
@@ -122,8 +122,8 @@ def _settings_to_add(part: PretrainedConfig,
                      whole: PretrainedConfig) -> dict[str, Any]:
     """Return the settings that replace `rope_parameters` in `part`.
 
-    Empty if the class of `part` reads all settings that change losses. `part`
-    is the config `whole` or a sub-config of it.
+    The dict is empty if the class of `part` reads all settings that change
+    losses. `part` is the config `whole` or a sub-config of it.
 
     Raises:
         InputError: A setting that changes losses has no translation.
@@ -203,7 +203,7 @@ def _unread(config: PretrainedConfig,
 def unread_tokenizer_settings(path: FilePath, **where: Any) -> dict[str, Any]:
     """Return settings with which the installed version reads a tokenizer.
 
-    Empty if the tokenizer can be read as it is. `where` is as in
+    The dict is empty if the tokenizer can be read as it is. `where` is as in
     `newer_writer`.
 
     Raises:

@@ -54,14 +54,14 @@ class Untranslatable(Exception):
 def reads(config: PretrainedConfig, key: str) -> bool:
     """Return whether the class of a config has or accepts a setting.
 
-    This is so for all private settings.
+    The result is True for all private settings.
     """
     kind: Any = type(config)
     if key.startswith('_') or hasattr(kind, key) or key in kind.attribute_map:
         return True
     if key in vars(_default(kind)):
         return True
-    # Last, because it takes longest and few settings get here.
+    # This check comes last, because it takes longest and few settings need it.
     return key in inspect.signature(kind.__init__).parameters
 
 
@@ -97,9 +97,10 @@ def rotary_settings(config: PretrainedConfig) -> dict[str, Any]:
 def _of_two_kinds_of_layers(
         config: PretrainedConfig,
         by_kind: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Translate positions that differ by the kind of attention of a layer.
+    """Return settings of transformers 4 for positions by kind of layer.
 
-    A layer has full attention or attention in a sliding window.
+    A layer has full attention or attention in a sliding window. `by_kind` has
+    the settings of transformers 5 for each kind.
     """
     if set(by_kind) != {'full_attention', 'sliding_attention'}:
         raise Untranslatable
@@ -124,7 +125,7 @@ def _of_two_kinds_of_layers(
 
 def _of_all_layers(config: PretrainedConfig,
                    rope: Mapping[str, Any]) -> dict[str, Any]:
-    """Translate positions that are the same in all layers."""
+    """Return settings of transformers 4 for positions shared by all layers."""
     scaling = dict(rope)
     # 'type' is the older name of 'rope_type'.
     older = scaling.pop('type', 'default')
@@ -152,7 +153,7 @@ def _of_all_layers(config: PretrainedConfig,
 
 def _scaling_settings(config: PretrainedConfig, kind: str,
                       scaling: dict[str, Any]) -> dict[str, Any]:
-    """Translate the scaling of positions, if its kind is not 'default'."""
+    """Return `rope_scaling` of transformers 4 for a kind but 'default'."""
     if not reads(config, 'rope_scaling'):
         raise Untranslatable
     longest = config.max_position_embeddings

@@ -1,4 +1,4 @@
-"""Models of a run under `opencompass -a vllm` or `-a lmdeploy`.
+"""Rewrite models of a run for `opencompass -a vllm` or `-a lmdeploy`.
 
 A config has an entry for each model: its class, `type`, and the arguments of
 this class. With `-a vllm`, OpenCompass exchanges entries of transformers for

@@ -1,4 +1,4 @@
-"""Classes of models, which a config of OpenCompass may give as strings."""
+"""Look up classes of models that a config of OpenCompass gives."""
 from typing import Any
 
 from opencompass.registry import MODELS

@@ -70,7 +70,7 @@ class _LossInferencer(BaseInferencer, ABC):
 
 @ICL_INFERENCERS.register_module()
 class TokenLossInferencer(_LossInferencer):
-    """Token losses of a model on a validation set.
+    """Measure the token losses of a model on a validation set.
 
     It writes the token-loss dump `<dataset abbr>.safetensors`, and then the
     JSON file, in which the entry of each text names the dump. Which tokens are
@@ -114,14 +114,14 @@ class TokenLossInferencer(_LossInferencer):
 
 @ICL_INFERENCERS.register_module()
 class LabelLossInferencer(_LossInferencer):
-    """Loss of the right answer behind a benchmark's own prompt.
+    """Measure the loss of the right answer after a benchmark's own prompt.
 
     The right answer is called the label; `labels` says where it begins. This
     inferencer writes one entry per item: `label_loss`, the summed loss in nats
     of the tokens that overlap the label, `label_tokens`, the number of these
-    tokens, and `label_bytes`, the length of the label in UTF-8 bytes. Scored:
-    these tokens, each given all text before it. `models.engine_of` says which
-    models are accepted.
+    tokens, and `label_bytes`, the length of the label in UTF-8 bytes. Only
+    these tokens are scored, each given all text before it. `models.engine_of`
+    says which models are accepted.
 
     In-context examples are dropped until the prompt and its label together
     have at most `max_seq_len` tokens. Other settings, which the benchmark's

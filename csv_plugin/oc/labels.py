@@ -60,8 +60,8 @@ def label_texts(model: Any,
 
     Raises:
         InputError: The output column contains no right answers, an answer has
-            no template of its own, or an answer is empty because the whole of
-            it is the beginning of another answer.
+            no template of its own, or an answer is empty because all of its
+            text is also the beginning of another answer.
     """
     column = check_output_column(retriever.dataset_reader.output_column)
     template = ice_template if prompt_template is None else prompt_template

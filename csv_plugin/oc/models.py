@@ -66,9 +66,9 @@ class TokenLossModel(BaseModel):
         if engine is not None:
             check_engine(f'engine of model {rest.get("path")!r}', engine)
         inner = _built({**llm, **rest})
-        # The inner model's methods become methods of this object, and so take
-        # the place of those of BaseModel. Only `get_token_loss` of this class
-        # stays, if an engine computes the losses.
+        # The inner model's methods become methods of this object, and replace
+        # the methods of BaseModel. If an engine computes the losses,
+        # `get_token_loss` of this class is kept.
         kind = type(inner)
         for name in dir(kind):
             if name.startswith('_'):
@@ -97,7 +97,7 @@ class TokenLossModel(BaseModel):
 
     @cached_property
     def loss_engine(self) -> tuple[Any, Any]:
-        """What computes the losses, as in `engine_of`, and its tokenizer."""
+        """The engine or causal LM, as in `engine_of`, and its tokenizer."""
         if self._engine is None:
             return engine_of(self._inner)
         tokenizer = load_tokenizer(
@@ -133,10 +133,11 @@ def get_token_loss(model: Any,
                    **settings: Any) -> TokenLossDump:
     """Return token losses in nats, by the model's own method if it has one.
 
-    Scored: every token of every text, the first one only if the tokenizer has
-    a BOS or EOS token to put before it; see `lm.engines.token_losses`. A model
-    without the method `get_token_loss` must be one that `engine_of` accepts.
-    `settings` are arguments of `lm.dumping.dump_losses`.
+    Every token of every text is scored. The first token of a text is scored
+    only if the tokenizer has a BOS or EOS token to put before it; see
+    `lm.engines.token_losses`. A model without the method `get_token_loss` must
+    be one that `engine_of` accepts. `settings` are arguments of
+    `lm.dumping.dump_losses`.
     """
     own = getattr(model, 'get_token_loss', None)
     if own is not None:

@@ -22,7 +22,7 @@ _IMPORTS = dict(imports=['csv_plugin.oc'], allow_failed_imports=False)
 
 @PARTITIONERS.register_module()
 class FewTasksPartitioner(NaivePartitioner):
-    """One task for each model, or fewer tasks of several models.
+    """Make one task for each model, or fewer tasks of several models.
 
     The tasks are meant for `tasks.SteadyInferTask` and `SteadyEvalTask`, which
     go on with the next dataset after an error. The texts of the validation set
@@ -33,8 +33,8 @@ class FewTasksPartitioner(NaivePartitioner):
     The setting `n_tasks` in `infer` or `eval` of the config limits the number
     of tasks of that stage; a task may then have several models. Without
     `n_tasks`, every task has one model. `n_tasks` is not an argument of this
-    class, because `--slurm` puts another partitioner into its place, which
-    would be given the argument and not know it.
+    class, because with `--slurm` OpenCompass passes the arguments to another
+    partitioner, which would not know this one.
 
     Args:
         out_dir (str): Filled in by OpenCompass.

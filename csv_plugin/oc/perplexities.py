@@ -1,6 +1,7 @@
 """A model class whose perplexities do not depend on the batch size.
 
-OpenCompass compares the perplexities of the options of a benchmark's items.
+For multiple-choice items, OpenCompass compares the perplexities of the
+options.
 """
 from collections.abc import Sequence
 from contextlib import closing

@@ -199,7 +199,7 @@ def predictor_files(pairs: Any,
 def names_in_run(pairs: Any, datasets: Sequence[Any],
                  groups: Sequence[Any], predicted: Sequence[str] = ()
                  ) -> dict[str, Name]:  # yapf: disable
-    """Return a dict from a benchmark's name in predictors to that in the run.
+    """Map the name of each benchmark in predictors to its name in the run.
 
     `pairs` are the `benchmarks` of a summarizer, `datasets` and `groups` are
     the datasets and groups of the run, and `predicted` are the benchmarks of
@@ -272,7 +272,7 @@ def check_benchmarks(
         predictors: Mapping[str, Union[Predictor, Missing]]) -> None:
     """Refuse benchmarks that no predictor predicts.
 
-    `names` are the benchmarks to which a config gives the names of the run.
+    `names` are the benchmarks for which the config sets the name in the run.
     Nothing is refused if a predictor cannot be read.
     """
     # A predictor that cannot be read may predict any benchmark.

@@ -71,8 +71,8 @@ class RunResults:
     ) -> dict[tuple[str, str], Union[float, Missing]]:
         """Return accuracies as fractions by model and benchmark.
 
-        `Missing` in place of an accuracy says why there is none. `rows` maps
-        each benchmark to its row.
+        A `Missing` in place of an accuracy gives the reason why it is missing.
+        `rows` maps each benchmark to its row.
         """
         found = {}
         for benchmark, row in rows.items():
@@ -85,7 +85,7 @@ class RunResults:
 
     def _accuracy(self, model: str, folder: str, row: Row,
                   other_metric: str) -> Union[float, Missing]:
-        """Return the accuracy of a model as a fraction, or why there is none.
+        """Return the accuracy of a model, a fraction, or why it is missing.
 
         `other_metric` is what `_no_accuracy_in` returned for the row.
         """
@@ -120,10 +120,11 @@ class RunResults:
         return reason
 
     def _no_accuracy_in(self, row: Row) -> str:
-        """Return a metric behind a row that is not an accuracy.
+        """Return a metric of a row, or averaged in it, that is no accuracy.
 
-        Empty if all are accuracies. The row of a group averages the metrics of
-        its subsets, and the first one that is not an accuracy is returned.
+        The result is '' if all these metrics are accuracies. The row of a
+        group averages the metrics of its subsets; the first metric that is not
+        an accuracy is returned.
         """
         averaged = self._averaged(row.abbr, row.metric)
         if averaged == [row.metric] and not row.is_chosen:
@@ -177,8 +178,8 @@ class RunResults:
 
         Pairs whose number is unknown are left out. `whole` is the number of
         items of each benchmark that the predictors were fitted to, 0 if
-        unknown. Where it is 0, items are counted only if the run used a part
-        of the benchmark.
+        unknown. If it is unknown, items are counted only if the run used a
+        part of the benchmark.
         """
         found = {}
         for benchmark, row in rows.items():

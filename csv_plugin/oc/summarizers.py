@@ -57,7 +57,7 @@ class PredictedSummarizer(DefaultSummarizer):
     """Adds predictions to OpenCompass's table, and writes a leaderboard.
 
     The screen shows one table, with the predicted benchmarks only; the files
-    also contain the others. Every summary (`-m viz -r`) computes the
+    contain all benchmarks. Every summary (`-m viz -r`) computes the
     predictions anew from the token-loss dumps of the run. Accuracies of
     OpenCompass are taken to be in percent. Without predictors, the screen
     shows OpenCompass's own table, in which rows of losses have the mode
@@ -112,13 +112,14 @@ class PredictedSummarizer(DefaultSummarizer):
         self.predictors = predictor_files(predictors, benchmarks, known)
         self.known = known
         self.benchmarks = benchmarks
-        # Step 2 sets these three: the predictors that can be read, by label,
-        # the row of each benchmark that they predict, the leaderboard.
+        # Step 2 sets the next three attributes: the predictors that can be
+        # read, by label; the row of each benchmark that they predict; and the
+        # leaderboard.
         self.usable: dict[str, Predictor] = {}
         self.rows: dict[str, Row] = {}
         self.leaderboard: Optional[Leaderboard] = None
-        # Step 3 sets, for each row of the table, its benchmark and the label
-        # of its predictor. Rows of OpenCompass itself have None.
+        # Step 3 sets the benchmark and the label of the predictor of each row
+        # of the table. The entry is None for a row of OpenCompass itself.
         self.origins: list[Optional[tuple[str, str]]] = []
         # Step 4 sets the folder of the files, the name of the summary, and the
         # name of the leaderboard without its ending.
@@ -160,7 +161,7 @@ class PredictedSummarizer(DefaultSummarizer):
         for label in self.usable:
             path = shown_path(self.predictors[label])
             options += ['--predictor', f'{label}={path}']
-        # The page shows the weights of tokens if it is given their texts.
+        # The page shows the weights of tokens only if it gets --texts.
         main = next(iter(self.usable.values()))
         for dataset in self.dataset_cfgs:
             fingerprint = dataset.get('fingerprint')
@@ -241,8 +242,8 @@ class PredictedSummarizer(DefaultSummarizer):
                observed: ObservedAccuracies) -> Optional[AccuracyTable]:
         """Return the accuracies that the predictions are conditioned on.
 
-        In the table, models are named by their folder in the run. None if
-        predictions are made from losses alone.
+        In the table, models are named by their folder in the run. The result
+        is None if predictions are made from losses alone.
         """
         if self.known is True:
             return known_in_run(observed, folders, tuple(self.rows))
@@ -369,8 +370,8 @@ class PredictedSummarizer(DefaultSummarizer):
 class _Quiet(logging.Filter):
     """Hide two kinds of log lines of OpenCompass.
 
-    They say that an inferencer of losses is unknown, and which file was
-    written.
+    One kind says that an inferencer of losses is unknown, the other names a
+    file that was written.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -413,7 +414,7 @@ def _place_behind(table: Sequence[Sequence[str]], row: Row) -> Optional[int]:
     """Return where to insert predictions: the index after the row's last line.
 
     If lines with the metric of the row exist, the last of these lines counts.
-    None if the table has no line of the row.
+    The result is None if the table has no line of the row.
     """
     last = None
     last_with_metric = None

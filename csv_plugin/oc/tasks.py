@@ -23,7 +23,7 @@ from csv_plugin.io.runs.run_failures import failure_recorded
 
 
 class _SteadyTask(BaseTask):
-    """Base class of both stages: name, command and records of errors."""
+    """Give the tasks of both stages a name, a command and error records."""
 
     @property
     def name(self) -> str:
@@ -64,7 +64,7 @@ class _SteadyTask(BaseTask):
     @contextmanager
     def noted(self, parts: Sequence[Config],
               failed: list[str]) -> Iterator[None]:
-        """Log an error in the `with` body, and record it for each of `parts`.
+        """Log an error in the `with` body, and record it for all `parts`.
 
         `parts` are configs from `parts()`. A file beside the results of each
         part records the error. The names of the parts are appended to
@@ -114,7 +114,7 @@ class SteadyInferTask(_SteadyTask, OpenICLInferTask):
             self.num_procs = max(self.num_procs, run.get('num_procs', 1))
 
     def run(self, cur_model: Any = None, cur_model_abbr: Any = None) -> None:
-        """Run all datasets; if some failed, raise a `RuntimeError` then."""
+        """Run all datasets, then raise a `RuntimeError` if one failed."""
         failed: list[str] = []
         self.model = cur_model
         # Name of the model in memory; None if it could not be loaded.
@@ -147,7 +147,7 @@ class SteadyEvalTask(_SteadyTask, OpenICLEvalTask):
     """
 
     def run(self) -> None:
-        """Run all datasets; if some failed, raise a `RuntimeError` then."""
+        """Run all datasets, then raise a `RuntimeError` if one failed."""
         failed: list[str] = []
         for _, parts in self.parts():
             for part in parts:

@@ -35,9 +35,10 @@ def as_text(comparison: Comparison, width: float = WIDTH) -> str:
 def conclusion(comparison: Comparison) -> str:
     """Return the conclusion of a comparison, in one or two sentences.
 
-    The first sentence states the decisive difference. If this is the
-    difference of losses, the next names the benchmarks where a difference is
-    predicted; if not, the next states the difference of losses.
+    The first sentence states the decisive difference. If the decisive
+    difference is of losses, the second sentence names the benchmarks on which
+    accuracies are predicted to differ. Otherwise, the second sentence states
+    the difference of losses.
     """
     decisive = comparison.decisive
     sentences = [_verdict(decisive)]
@@ -136,8 +137,8 @@ def _where_to_run(parts: list[Difference]) -> list[str]:
     """Return lines that compare the predictions with running benchmarks.
 
     They name the benchmarks where a run would detect smaller differences than
-    the losses do, and the remaining benchmarks. There are no lines if the
-    numbers of items of the benchmarks are unknown.
+    the losses do, and the benchmarks where it would not. There are no lines if
+    the numbers of items of the benchmarks are unknown.
     """
     finer: list[str] = []
     rest: list[str] = []

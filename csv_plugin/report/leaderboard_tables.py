@@ -82,7 +82,8 @@ def as_markdown(board: Leaderboard) -> str:
     for block in blocks_that_fit(names, groups, _N_HEADERS, width):
         merged = []
         for column in block:
-            # Markdown allows one header cell, so both are joined.
+            # A column in Markdown has one header cell, so both header cells
+            # are joined.
             header = ' '.join(column[:_N_HEADERS])
             cells = column[_N_HEADERS:]
             merged.append([header.strip(), *cells])
@@ -202,7 +203,10 @@ def _main_groups(board: Leaderboard,
 
 
 def _groups(board: Leaderboard) -> Iterator[list[Column]]:
-    """Yield groups of columns with all predictors and their differences."""
+    """Yield groups of columns with the predictions of all predictors.
+
+    Columns of differences, predicted minus observed, follow the predictions.
+    """
     predictions = board.predictions
     overall = board.overall
     if overall.has_means:
@@ -238,7 +242,7 @@ def _headed(heading: str, columns: list[Column]) -> list[Column]:
 
 
 def _observed_columns(board: Leaderboard, b: int) -> list[Column]:
-    """Return columns with the observed accuracies on benchmark b, and items.
+    """Return columns of observed accuracies on benchmark b, and of items.
 
     The second column, the numbers of items, is left out if no number is known.
     Both columns are left out if the table has no observed accuracy at all.
@@ -263,7 +267,7 @@ def _observed_means(board: Leaderboard,
                     with_ranks: bool = True) -> list[Column]:
     """Return columns with the observed means, and with ranks by these means.
 
-    There are none if no model has an observed mean.
+    The list is empty if no model has an observed mean.
     """
     if not _has_observed_means(board):
         return []
@@ -278,8 +282,8 @@ def _observed_means(board: Leaderboard,
 def _has_observed_means(board: Leaderboard) -> bool:
     """Return True if at least one model has an observed mean.
 
-    If there are only other observed accuracies, columns have a foot, but means
-    have no differences.
+    If accuracies are observed, but no mean, all columns have a foot, and there
+    is no column of differences of means.
     """
     return bool(np.isfinite(board.overall.observed).any())
 

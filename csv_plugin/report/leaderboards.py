@@ -43,11 +43,12 @@ class Leaderboard:
     """Models with their observed and predicted accuracies.
 
     The methods of `predictions` are the labels of predictors. `notes`, one
-    line each, are the meaning of marks, the reasons for missing values, and
+    line each, explain marks, give the reasons for missing values, and make
     remarks. `overall` has means over benchmarks, and ranks. `known` are
-    accuracies that the predictions are conditioned on; its models have the
-    names in `folders`, not the names that are shown. `items` has the numbers
-    of items behind observed accuracies, where known.
+    accuracies that the predictions are conditioned on. Its models have the
+    names in the files of the run, which are the values of `folders`, not the
+    names that are shown. `items` has the numbers of items behind observed
+    accuracies, where known.
     """
     predictions: Predictions
     folders: Folders
@@ -108,10 +109,10 @@ class Leaderboard:
 def _fill_gaps(predictions: Predictions) -> bool:
     """Return True if predictions fill gaps between the observed accuracies.
 
-    Then all observed accuracies are known to the predictions, and some
-    accuracies of main benchmarks are not observed. Means are of predicted
-    accuracies alone: observed means would be over few benchmarks or models,
-    and would test no prediction.
+    This is so if the predictions are conditioned on all observed accuracies,
+    and some accuracies of main benchmarks are not observed. In this case only
+    means of predicted accuracies are shown: observed means would be over few
+    benchmarks or models, and would test no prediction.
     """
     of_main = predictions.select(benchmarks=predictions.main)
     has_gaps = bool(np.isnan(of_main.observed).any())
@@ -119,7 +120,7 @@ def _fill_gaps(predictions: Predictions) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Turn fractions into percent and flags into 0 or 1; keep other values."""
+    """Turn fractions into percent and flags into 0 or 1; keep all else."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, float):
@@ -171,11 +172,11 @@ def predict_columns(
     """Return the leaderboard of models, given their feature columns.
 
     `known` and `families` are as in `Predictor.predict`; their models have the
-    names in `folders`. `items` has the numbers of items behind observed
-    accuracies, where known. If there are fewer than a predictor was fitted to,
-    observed accuracies are compared with wider intervals (see
-    `Predictions.judged`). Other arguments are as in `predict_run` and
-    `Leaderboard.of`.
+    names that are the values of `folders`. `items` has the numbers of items
+    behind observed accuracies, where known. If a model ran fewer items than a
+    predictor was fitted to, its observed accuracies are compared with wider
+    intervals (see `Predictions.judged`). Other arguments are as in
+    `predict_run` and `Leaderboard.of`.
     """
     benchmarks = fitted_benchmarks(predictors)
     predictions, joints = predict_models(predictors, columns, benchmarks,
@@ -206,7 +207,7 @@ def known_in_run(observed: ObservedAccuracies, folders: Folders,
                  benchmarks: Sequence[str]) -> AccuracyTable:
     """Return the accuracies of a run as a table.
 
-    Its models have the names in `folders`.
+    Its models have the names in the files of the run, the values of `folders`.
     """
     values = _observed_accuracies(observed, folders, benchmarks)
     return scores_alone([*folders.values()], benchmarks, values)

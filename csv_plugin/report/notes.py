@@ -20,7 +20,8 @@ from csv_plugin.core.predictions import (NOT_YET, OBSERVED, Missing,
                                          Predictions, misses)
 from csv_plugin.core.predictor import BenchmarkFit, Predictor
 
-#: Fewest training models, and families of them, that need no note.
+#: Smallest numbers of training models and of their families for which no note
+#: is written.
 _ENOUGH, _ENOUGH_FAMILIES = 9, 3
 #: Advice if there are too few models or families.
 _WOULD_DO = (f'{_ENOUGH} models of {_ENOUGH_FAMILIES} families would do, some '
@@ -37,7 +38,7 @@ _DIFFER = ('differ only in letter case, invisible characters or letters that '
 
 
 def _grouped(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, list[str]]:
-    """Return the names of each key; keys are in the order they first occur."""
+    """Return the names of each key. Keys are in order of first occurrence."""
     names: dict[_Key, list[str]] = {}
     for key, name in pairs:
         names.setdefault(key, []).append(name)
@@ -45,7 +46,7 @@ def _grouped(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, list[str]]:
 
 
 def _named(names: Sequence[str], everything: Sequence[str], kind: str) -> str:
-    """Return names in a line, or 'all 5 models' if these are all there are.
+    """Return names in a line, or 'all 5 models' if no name is missing.
 
     `everything` are all names of this kind, such as 'models'.
     """
@@ -110,10 +111,10 @@ class _OfColumns(NamedTuple):
 def reasons(predictions: Predictions) -> Iterator[str]:
     """Yield lines with the reasons why cells have no number.
 
-    A line names one or more columns (the observed accuracies, or the
-    predictions by a method), models and benchmarks, and the reason that all
-    cells of these have. An example, with the column of a method called
-    'ours', is 'observed, ours of m1, m2 on all 4 benchmarks: no dump'.
+    A line names columns (the observed accuracies, or the predictions by a
+    method), models and benchmarks, and the reason that all their cells have.
+    An example, with the column of a method called 'ours', is 'observed, ours
+    of m1, m2 on all 4 benchmarks: no dump'.
     """
     models = predictions.models
     benchmarks = predictions.benchmarks
@@ -162,7 +163,7 @@ def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
 def _on_misses(predictions: Predictions) -> str:
     """Return a note that counts accuracies outside their intervals.
 
-    It also names the farthest of them.
+    The note also names the accuracies that lie farthest outside.
     """
     missed = misses(predictions)
     method = predictions.methods[0]
@@ -188,7 +189,7 @@ def _on_misses(predictions: Predictions) -> str:
 def outcome(predictions: Predictions) -> Iterator[str]:
     """Yield a line with the errors of all predictors on held-out models.
 
-    There is none if no held-out model has an observed accuracy.
+    There is no line if no held-out model has an observed accuracy.
     """
     errors = []
     for method in predictions.methods:
@@ -236,7 +237,7 @@ def item_notes(predictions: Predictions, items: Mapping[tuple[str, str],
 
 
 def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
-    """Yield what means are over, and how ranks by them agree."""
+    """Yield notes on the benchmarks of means and on the agreement of ranks."""
     is_partial = len(overall.benchmarks) < len(predictions.main)
     sentences = []
     if overall.ranked.any():
@@ -268,7 +269,7 @@ def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
 
 
 def mean_notes(overall: Overall, level: float) -> Iterator[str]:
-    """Yield which models may be the best, and what ranges of ranks mean.
+    """Yield notes on which models may be best, and on ranges of ranks.
 
     `level` is the probability of a range of ranks. A model that is certain to
     be the best is not named. Without means, there are no notes.
@@ -370,8 +371,9 @@ def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:
 def outlier_notes(predictor: Predictor) -> list[str]:
     """Return a line on outliers among the training models, if there are any.
 
-    It names them, and compares the errors of families left out with and
-    without them, unless all training models are outliers.
+    The line names the outliers. Unless all training models are outliers, it
+    also compares the errors of families left out with and without the
+    outliers.
     """
     outliers = predictor.outliers
     if not outliers:
@@ -408,7 +410,7 @@ def _mean(errors: NDArray[np.float64]) -> float:
 
 def _by_note(notes: Iterable[tuple[str, str]],
              benchmarks: Sequence[str]) -> list[str]:
-    """Return a line for each note, which names the benchmarks that it is on.
+    """Return a line for each note that names the benchmarks it is about.
 
     `notes` are pairs of a note and a benchmark.
     """
@@ -433,9 +435,10 @@ def shortage_notes(accuracies: AccuracyTable, families: Mapping[str, str],
                    fitted: Sequence[str]) -> list[str]:
     """Return lines on benchmarks with too few training models.
 
-    They tell users who are about to fit a predictor what follows from this.
-    `fitted` are the names of the training models. `accuracies` has at least
-    these models, and `families` maps models to families.
+    The lines tell users who are about to fit a predictor what follows from
+    having too few models. `fitted` are the names of the training models.
+    `accuracies` has at least these models, and `families` maps models to
+    families.
     """
     found = []
     for name in accuracies.benchmarks:
@@ -452,7 +455,7 @@ def shortage_notes(accuracies: AccuracyTable, families: Mapping[str, str],
 def _too_few(n: int, n_families: int) -> str:
     """Say what follows from having n models of `n_families` families.
 
-    The text is empty if these are enough.
+    The text is empty if there are enough models and families.
     """
     if not n:
         return 'left out, as no model to fit to was run there.'
@@ -475,11 +478,13 @@ def chance_notes(accuracies: AccuracyTable,
                  fitted: Sequence[str]) -> list[str]:
     """Return lines on benchmarks whose chance level is probably wrong.
 
-    All models to fit to have accuracies below it there, by more than the noise
-    of items. Arguments are as in `shortage_notes`.
+    On such a benchmark, all training models have accuracies below the chance
+    level, by more than the noise of items. Arguments are as in
+    `shortage_notes`.
     """
-    # Number of items where it is unknown, number of models, and number of
-    # standard errors of the best accuracy, for a benchmark to be named.
+    # A benchmark is named if at least `least` models were run on it, and the
+    # best accuracy is more than `far` standard errors below the chance level.
+    # `usual` is the number of items where it is unknown.
     usual, least, far = 1000, 3, 3
     table = accuracies.select(fitted)
     lines = []

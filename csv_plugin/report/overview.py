@@ -57,7 +57,7 @@ def _rows_of_one_model(board: Leaderboard) -> list[list[str]]:
 
 
 def _mean_rows(board: Leaderboard) -> list[list[str]]:
-    """Return the row of the mean; none for a single benchmark."""
+    """Return the row of the mean; no row if there is one benchmark."""
     overall = board.overall
     method = board.predictions.methods[0]
     view = overall.views.get(method)
@@ -101,7 +101,7 @@ def _benchmark_row(board: Leaderboard, b: int) -> list[str]:
 def _table_of_models(board: Leaderboard, width: int) -> tuple[str, str]:
     """Return the table of several models, and what it leaves out, as texts.
 
-    The intervals on benchmarks are shown only if all of them fit.
+    The intervals on benchmarks are shown only if all intervals fit.
     """
     predictions = board.predictions
     order = board.overall.order()
@@ -135,7 +135,7 @@ def _text(columns: Sequence[Column], width: int) -> str:
 def _mean_columns(board: Leaderboard, order: Sequence[int]) -> list[Column]:
     """Return the columns of the observed and predicted means and the rank.
 
-    There are none if there are fewer than two benchmarks.
+    There are no columns if there are fewer than two benchmarks.
     """
     overall = board.overall
     method = board.predictions.methods[0]

@@ -35,8 +35,8 @@ def run_leaderboard(
         files: The files of the predictors, by label.
         progress: Wraps the loop over the models whose losses are read.
         known: Accuracies that predictions are conditioned on; its models are
-            names of folders. By default, the known accuracies of the newest
-            leaderboard of the run.
+            named by their folders. By default, the known accuracies of the
+            newest leaderboard of the run.
         families: Maps the names of the models' folders to families.
 
     Returns:
@@ -87,8 +87,8 @@ def run_leaderboard(
 def _known(leaderboard: Mapping[str, Any]) -> Optional[AccuracyTable]:
     """Return the accuracies that a leaderboard is conditioned on.
 
-    `leaderboard` is the content of its JSON file, where they are in percent.
-    None if there are no such accuracies.
+    `leaderboard` is the content of the JSON file, where accuracies are in
+    percent. The result is None if there are no known accuracies.
     """
     rows = leaderboard.get('known', {})
     benchmarks: dict[str, None] = {}

@@ -17,7 +17,7 @@ def full_width(wide: bool) -> float:
 
 
 def terminal_width() -> int:
-    """Return the width of the terminal in columns; 80 if there is none."""
+    """Return the width of the terminal in columns; 80 without a terminal."""
     return shutil.get_terminal_size((80, 24)).columns
 
 
@@ -39,7 +39,7 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def markdown_list(notes: Iterable[str]) -> list[str]:
-    """Return each note as a line, an item of a list in Markdown."""
+    """Return a line for each note: an item of a list in Markdown."""
     return [f'* {markdown(note)}' for note in notes]
 
 

@@ -35,8 +35,8 @@ and arithmetic means of the rest, over {n_main} main benchmarks. The
 leaderboard has errors of means, which are smaller than means of errors.
 """
 
-#: Short legends for the terminal: of the short table, and of the table with
-#: all columns.
+#: Legends for the terminal: `_SHORT` belongs to the short table, `_UNITS` to
+#: the table with all columns.
 _SHORT = (
     'error: mean absolute error of held-out models, in points (percent); of '
     'mean loss: this error divided by that of the baseline mean-loss; '
@@ -110,8 +110,8 @@ def leaderboard(study: Study, models: Sequence[str]) -> Leaderboard:
 def fit_errors(predictor: Predictor) -> list[str]:
     """Return the mean absolute error on each benchmark, in points, as cells.
 
-    The errors are those of the training models, each predicted from models of
-    other families. Unknown errors are '-'.
+    Each training model is predicted from models of other families. Unknown
+    errors are '-'.
     """
     sizes = np.abs(predictor.left_out - predictor.observed)
     cells = []
@@ -194,9 +194,9 @@ def _short_cells(errors: ErrorsByBenchmark, baseline: ErrorsByBenchmark,
                  names: Sequence[str]) -> list[str]:
     """Return three cells with means over the benchmarks `names`.
 
-    They are the mean absolute error, its ratio to that of the baseline, and
-    the mean coverage. Error and ratio are '-' if an error on at least one of
-    the benchmarks is missing.
+    They are the mean absolute error, the ratio of this error to the error of
+    the baseline, and the mean coverage. Error and ratio are '-' if an error on
+    at least one of the benchmarks is missing.
     """
     if not names:
         return ['-'] * 3
@@ -243,7 +243,7 @@ def judged_benchmarks(study: Study) -> list[str]:
 def _mean_mse(errors: ErrorsByBenchmark, names: Sequence[str]) -> float:
     """Return the geometric mean of the MSE over the benchmarks `names`.
 
-    NaN if at least one of them has no error.
+    The result is NaN if at least one of these benchmarks has no error.
     """
     squares = [errors[name].mse for name in names]
     if np.isnan(squares).any():

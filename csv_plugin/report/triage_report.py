@@ -33,8 +33,8 @@ def as_text(triage: Triage, width: float = WIDTH) -> str:
 def _conclusion(triage: Triage) -> str:
     """Say which runs to stop, and which run is most likely to end best.
 
-    The tables compare a run with runs of its budget or a smaller one, but the
-    run that is named is compared with all runs.
+    In the tables, a run is ranked among the runs whose budget is not larger.
+    The run that is named here as the best is compared with all runs.
     """
     stopped = []
     for end, verdict in zip(triage.ends, triage.verdicts):

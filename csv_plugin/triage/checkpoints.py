@@ -38,7 +38,7 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
     unknown. If there is a column `stage`, steps and tokens count from the
     beginning of the stage. The first stage is 1, the default, and each further
     stage begins at the last checkpoint of the previous stage. The budget is
-    that of all stages together.
+    the number of tokens (or steps) of all stages together.
     """
     checkpoints = {}
     stages = {}
@@ -89,7 +89,8 @@ def _from_the_start(checkpoints: Mapping[str, Checkpoint],
             if is_earlier and other.run == point.run:
                 steps.append(found[name].step)
                 tokens.append(found[name].tokens)
-        # `np.max` of numbers and NaN is NaN, `max` may be a number.
+        # If one of the values is NaN, `np.max` always returns NaN; `max` does
+        # not.
         tokens_before = float(np.max(tokens))
         found[model] = replace(
             point,
@@ -105,7 +106,7 @@ def describe_checkpoints(
     """Return the run, the step and perhaps the tokens of each model.
 
     `table` is what `read_checkpoints` returns. The run and step of a model
-    that it lacks come from a name such as `run@1000` or
+    that is not in the table come from a name such as `run@1000` or
     `run@step1000-tokens4B`; see `read_revision`.
 
     Raises:
@@ -226,7 +227,7 @@ def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
 
 
 def _amounts_done(checkpoints: Sequence[Checkpoint]) -> NDArray[np.float64]:
-    """Return the tokens of n checkpoints, or steps without tokens, `(n,)`."""
+    """Return the tokens of n checkpoints, or else their steps, `(n,)`."""
     in_tokens = choose_measure(checkpoints) == 'tokens'
     done = []
     for point in checkpoints:
@@ -236,7 +237,7 @@ def _amounts_done(checkpoints: Sequence[Checkpoint]) -> NDArray[np.float64]:
 
 
 def known_budgets(checkpoints: Iterable[Checkpoint]) -> dict[str, float]:
-    """Return the budget of each run that has one, by name.
+    """Return the known budgets by the name of the run.
 
     An `InputError` for a run with two budgets.
     """
@@ -258,9 +259,9 @@ def rows_by_run(
 ) -> dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]]:
     """Return the indices and tokens (or steps) of the checkpoints of each run.
 
-    Both are `(n,)` for a run with n checkpoints. Runs are sorted by name, the
-    checkpoints of a run by tokens. Checkpoints at 0 tokens are left out.
-    Errors are as in `choose_measure`.
+    Both arrays are `(n,)` for a run with n checkpoints. Runs are sorted by
+    name, the checkpoints of a run by tokens. Checkpoints at 0 tokens are left
+    out. Errors are as in `choose_measure`.
     """
     done = _amounts_done(checkpoints)
     rows: dict[str, list[int]] = {}

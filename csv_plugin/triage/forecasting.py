@@ -1,17 +1,19 @@
-"""Forecasts of the losses of pretraining runs, from earlier runs.
+"""Forecast the losses of pretraining runs from earlier runs.
 
 The state of a run at a checkpoint is its mean exponent, followed by the
 logarithms of its losses. The forecast is the state at the last checkpoint plus
 a gain. The gain is predicted from this state by ridge regression. The
-regression is fitted to earlier runs: to their states at the end minus their
-states at the same share of the budget. Runs with similar losses therefore get
-similar gains, and the gains of better runs may be larger or smaller than those
-of worse runs. The penalty is chosen to minimise the error of the mean exponent
-when each family of earlier runs is forecast from all other families.
+regression is fitted to the gains of earlier runs: their states at the end
+minus their states at the same share of the budget. Runs with similar losses
+therefore get similar gains, and the gains of better runs may be larger or
+smaller than those of worse runs. The penalty is chosen to minimise the error
+of the mean exponent when each family of earlier runs is forecast from all
+other families.
 
-The same errors are the errors of forecasts. If a run is forecast to end better
-than every earlier run, its errors are multiplied by a factor, which is
-measured by forecasting the better earlier runs from the worse earlier runs.
+The errors of forecasts are taken from the forecasts of these left-out
+families. If a run is forecast to end better than every earlier run, its errors
+are multiplied by a factor, which is measured by forecasting the better earlier
+runs from the worse earlier runs.
 """
 import math
 from collections.abc import Mapping, Sequence
@@ -26,8 +28,8 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.triage.future_losses import LossForecast, worse_and_better
 from csv_plugin.triage.runs import Run
 
-#: Minimum number of earlier runs for a forecast. Its error is measured by
-#: forecasting one of them from another.
+#: Minimum number of earlier runs for a forecast. The error of a forecast is
+#: measured by forecasting one earlier run from another.
 LEAST_RUNS = 2
 #: Lower bound of mean squares, to avoid division by 0.
 LEAST_SQUARE = 1e-12
@@ -36,9 +38,9 @@ LEAST_SQUARE = 1e-12
 class GainLaw:
     """Ridge regression of the gains from a share of the budget to the end.
 
-    It is fitted to n earlier runs in its dual form: a predicted gain is a
-    linear combination of the gains of the n runs, with larger weights for runs
-    whose states at the share are more similar.
+    The regression is fitted to n earlier runs in its dual form: a predicted
+    gain is a linear combination of the gains of the n runs, with larger
+    weights for runs whose states at the share are more similar.
 
     Args:
         runs (Sequence[str]): Names of the runs.
@@ -90,9 +92,9 @@ class GainLaw:
         """Factor by which errors grow for a run better than all earlier runs.
 
         This is the root mean square error of the mean exponent when the better
-        earlier runs are forecast from the worse ones, divided by the same
-        error of `left_out`, and at least 1. Each of the worse runs counts as a
-        family by itself, since they are few.
+        earlier runs are forecast from the worse ones, divided by the root mean
+        square error of `left_out`, and at least 1. Since the worse runs are
+        few, each of them counts as a family by itself.
         """
         exponents = self.end[:, 0]
         errors_by_split = []
@@ -147,7 +149,8 @@ def _left_out_errors(inverse: NDArray, gains: NDArray,
     `inverse` is A^-1, where A are the covariances plus the penalty on the
     diagonal. The errors of a family with the rows F are
     ((A^-1)_FF)^-1 (A^-1 gains)_F, so no regression is fitted anew. The weights
-    of the parts of a state and the mean state are those of all runs.
+    of the parts of a state, and the mean state, are computed from all runs,
+    including the family left out.
     """
     dual = inverse @ gains
     labels = np.array(families)
@@ -162,9 +165,9 @@ def _left_out_errors(inverse: NDArray, gains: NDArray,
 class EarlierRuns:
     """Finished runs, from which other runs are forecast.
 
-    There may be none. `families` maps the names of runs to their families. A
-    run that it lacks is a family by itself. If all runs were of one family, no
-    family could be left out, so then each run counts as a family.
+    `runs` may be empty. `families` maps the names of runs to their families. A
+    run that is not in `families` is a family by itself. If all runs are of one
+    family, no family could be left out, so each run counts as a family.
 
     Raises:
         InputError: A run is not finished.
@@ -188,16 +191,17 @@ class EarlierRuns:
                     'Leave unfinished runs out of the history.')
 
     def covering(self, share: float) -> list[Run]:
-        """Return the runs that have a checkpoint as early as this share.
+        """Return the runs that have a checkpoint at this share or before.
 
-        `share` is one of the budget; see `Run.covers`.
+        `share` is a share of the budget. The exact condition is `Run.covers`.
         """
         return [run for run in self.runs if run.covers(share)]
 
     def law(self, share: float) -> Optional[GainLaw]:
         """Return the law of gains from a share of the budget to the end.
 
-        None if fewer than `LEAST_RUNS` runs cover the share, or if it is NaN.
+        The result is None if fewer than `LEAST_RUNS` runs cover the share, or
+        if the share is NaN.
         """
         members = self.covering(share)
         if len(members) < LEAST_RUNS:
@@ -225,8 +229,9 @@ class EarlierRuns:
     def forecast(self, run: Run) -> Optional[LossForecast]:
         """Forecast the losses of an unfinished run at its budget.
 
-        None if the budget is unknown, or if fewer than `LEAST_RUNS` earlier
-        runs have a checkpoint at this share of the budget or before.
+        The result is None if the budget is unknown, or if fewer than
+        `LEAST_RUNS` earlier runs have a checkpoint at this share of the budget
+        or before.
         """
         share = float(run.shares[-1])
         law = self.law(share)

@@ -1,12 +1,13 @@
-"""Forecasts of losses, and the errors of accuracies that they cause.
+"""Carry the errors of forecast losses over to predicted accuracies.
 
 A forecast consists of the expected logarithm of the loss on every unit, and of
 the errors of similar forecasts that could be checked. Such an error is a
 vector over all units. Each error is added to the expected logarithms, which
-gives possible losses, and the exponents of Eq. 2 are predicted at these. The
-mean products of the changes of exponents are a covariance, which is added to
-that of the joint distribution. The factor of Student's t, which stretches the
-tails of the joint distribution, then applies to the sum of both errors.
+gives possible losses, and the exponents of Eq. 2 are predicted at these
+possible losses. The mean products of the changes of a model's exponents are a
+covariance matrix between benchmarks. It is added to the covariance of the
+joint distribution. The factor of Student's t, which stretches the tails of the
+joint distribution, then applies to the sum of both covariances.
 """
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

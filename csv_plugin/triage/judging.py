@@ -43,16 +43,17 @@ def judge_runs(predictor: Predictor,
     accuracies at these losses are predicted. See docs/triage.md. Accuracies
     are fractions, and intervals are 90 % intervals.
 
-    `losses` are those of the checkpoints to judge, as in `Predictor.features`
-    (dumps are in nats). Checkpoints at 0 tokens are left out. `history` has
-    the losses of earlier, finished runs; without it, no unfinished run is
-    forecast. `checkpoints` has the run and step of checkpoints, as
-    `read_checkpoints` returns them; any other checkpoint must have a name such
-    as `run@step`. `budget` is the number of tokens (or steps, if no tokens are
-    known) at the end of runs that have none in `checkpoints`. Its default is
-    the median over the earlier runs; without these, such runs have no
-    forecast. `known` are observed accuracies of some of the checkpoints. All
-    predictions and forecasts of their runs are conditioned on them.
+    `losses` are the losses of the checkpoints to judge, as in
+    `Predictor.features` (dumps are in nats). Checkpoints at 0 tokens are left
+    out. `history` has the losses of earlier, finished runs; without it, no
+    unfinished run is forecast. `checkpoints` has the run and step of
+    checkpoints, as `read_checkpoints` returns them; any other checkpoint must
+    have a name such as `run@step`. `budget` is the number of tokens (or steps,
+    if no tokens are known) at the end of runs that have none in `checkpoints`.
+    By default, these runs get the median budget of the earlier runs; without
+    earlier runs, they have no forecast. `known` are observed accuracies of
+    some of the checkpoints. All predictions and forecasts of the runs of these
+    checkpoints are conditioned on these accuracies.
 
     Raises:
         InputError: There is no checkpoint beyond 0 tokens; a name has no step;
@@ -182,7 +183,7 @@ class _Ahead(NamedTuple):
 
     `last` is the last checkpoint of the run, None for a size. `losses` is the
     forecast of the losses at the end, None for a finished run, whose losses at
-    the end are those of `last`.
+    the end are the losses of `last`.
     """
     end: End
     last: Optional[str]
@@ -199,8 +200,8 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
     losses. The checkpoints and the end of a run are a family.
     """
     check_no_mean('predictor', predictor.names)
-    # Errors of the checkpoints and of the end of a run are correlated, as are
-    # those of the models of a family.
+    # Errors of the checkpoints and of the end of a run are correlated, like
+    # the errors of the models of a family.
     families: dict[str, str] = {}
     for run in runs:
         for checkpoint in run.checkpoints:
@@ -227,7 +228,7 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
     joint_of_ends = with_loss_errors(
         joint.take(rows), predictor, table.select(models), forecasts_of_losses)
     forecasts = predictor.predictions(joint_of_ends, tuple(model_of), LEVEL)
-    # Marks, such as 'far from the training models', are those of a prediction
+    # Marks, such as 'far from the training models', are set by a prediction
     # from the expected losses. The uncertainty of losses sets no mark.
     expected = found.select(model_of)
     for mark in MARKS:
@@ -270,6 +271,7 @@ def _check_units(chosen: Mapping[str, Checkpoint],
         if point.run not in budgets and measure != measure_before:
             raise InputError(
                 f'run {point.run!r}',
-                f'{measure_before}, as for the earlier runs', measure,
+                f'progress in {measure_before}, as for the earlier runs',
+                f'progress in {measure}',
                 'Give the end of the run (--budget), or the tokens of all '
                 'checkpoints in a table (--checkpoints).')

@@ -1,4 +1,4 @@
-"""Notes of a triage: what is missing or doubtful, and how large errors are.
+"""Write notes of a triage on missing or doubtful inputs, and on errors.
 """
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -104,10 +104,9 @@ def backtest_errors(predictor: Predictor, features: FeatureTable,
                     law: GainLaw) -> tuple[float, float]:
     """Return mean absolute errors of forecasts of earlier runs, fractions.
 
-    The first error is that of the forecasts. The second error is that of the
-    predictions at the time of the forecast, as if the losses did not change
-    any more. Both compare with the accuracies predicted at the ends of the
-    runs.
+    The first error is of the forecasts. The second error is of the predictions
+    at the time of the forecast, as if the losses did not change any more. Both
+    compare with the accuracies predicted at the ends of the runs.
     """
     accuracies = []
     for states in (law.end, law.left_out, law.now):
@@ -122,7 +121,7 @@ def backtest_errors(predictor: Predictor, features: FeatureTable,
 
 def notes_on_sizes(models: Mapping[str, ModelInfo],
                    targets: Mapping[str, ModelInfo]) -> list[str]:
-    """Return notes on what the law of losses was fitted to, and its reach."""
+    """Return notes on the fit of the law of losses, and on extrapolation."""
     notes = [f'The law of losses was fitted to {len(models)} models.']
     of_targets = log_compute([*targets.values()])
     of_models = log_compute([*models.values()])

@@ -66,10 +66,10 @@ class Triage:
         means: Mean accuracies at the ends, and the lower and upper limits of
             their intervals, fractions, `(3, E)`. Means are over the main
             benchmarks that are predictable, NaN if there are none.
-        orders: By benchmark, and for 'mean', the ranks of the ends. An end is
-            ranked among the ends whose budget is at most `LONGER` times its
-            own. Ranks are NaN on benchmarks that are not predictable yet, and
-            for an end without rivals.
+        orders: Ranks of the ends on each benchmark and, as 'mean', by mean
+            accuracy. An end is ranked among the ends whose budget is at most
+            `LONGER` times its own. Ranks are NaN on benchmarks that are not
+            predictable yet, and for an end without rivals.
         best_of_all: The probability of each end to have the largest mean
             accuracy of all ends, whatever their budgets, `(E,)`; NaN for a
             lone end, and without means.
@@ -250,7 +250,7 @@ class Triage:
     def _chance_of_mean(self) -> float:
         """Return the accuracy of random guessing, as a mean over benchmarks.
 
-        The benchmarks are those that mean accuracies are over.
+        The mean is over the same benchmarks as the mean accuracies.
         """
         in_mean = _in_mean(self.forecasts)
         if not in_mean:
@@ -347,8 +347,8 @@ def _in_mean(forecasts: Predictions) -> list[int]:
 def _ranked(draws: Optional[NDArray], budgets: NDArray, level: float) -> Order:
     """Rank E ends, each among its rivals.
 
-    `draws`, `(n, E)`, are n random draws of their accuracies; if they are
-    None, ranks are NaN. `budgets` are `(E,)`.
+    `draws`, `(n, E)`, are n random draws of the accuracies of the ends; if
+    `draws` is None, ranks are NaN. `budgets` are `(E,)`.
     """
     unknown = np.full((3, len(budgets)), np.nan)
     found = Order(*unknown)
@@ -377,7 +377,7 @@ def _verdicts(ends: Sequence[End], budgets: NDArray,
     """Return a verdict for each end.
 
     `draws`, `(n, E)`, are n random draws of the mean accuracies of the ends;
-    None if there is no mean.
+    `draws` is None if there is no mean.
     """
     verdicts = []
     for e, end in enumerate(ends):

@@ -105,9 +105,9 @@ def runs_of(predictor: Predictor,
     """Return the runs of some checkpoints, sorted by name.
 
     `features` has at least these checkpoints. A run without a budget in
-    `checkpoints` gets `budget`, which is NaN if unknown, or, if the runs
-    `are_finished`, ends at its last checkpoint. Checkpoints at 0 tokens are
-    left out.
+    `checkpoints` gets `budget`, which is NaN if unknown. If the runs
+    `are_finished`, such a run ends at its last checkpoint instead. Checkpoints
+    at 0 tokens are left out.
 
     Raises:
         InputError: As in `Run`, `choose_measure` and `known_budgets`.

@@ -10,8 +10,8 @@ Several forms predicted the larger models of four collections equally well
 
 Errors of the law are estimated in two ways. Either models with less compute
 predict models with more compute, or each model (for a target of a new family,
-each family) is left out and predicted from the rest. The way with the larger
-mean squared error is used.
+each family) is left out and predicted from all other models. The errors of the
+way with the larger mean squared error are used.
 """
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,7 +40,8 @@ def forecast_sizes(
 
     `logs`, `(n, K)`, are logarithms of the losses of n `models` on K units.
     The family of a target is `NEW`, or the family of at least one of `models`.
-    The result has one entry per target: None if no back-test is possible.
+    The result has one entry per target, which is None if no back-test is
+    possible.
     """
     law = LossLaw(models, logs)
     expected = law.logs(targets)
@@ -110,9 +111,9 @@ def back_test(logs: NDArray, models: Sequence[ModelInfo],
     """Return E errors of the law in logarithms of losses, `(E, K)`.
 
     `logs`, `(n, K)`, are logarithms of the losses of n models. Errors are
-    divided by `_growth`. E is 0 if no back-test is possible. `is_new` says
-    that the errors are for a target of a new family: then whole families are
-    left out, not single models.
+    divided by `_growth`. There are no errors (E = 0) if no back-test is
+    possible. `is_new` says that the errors are for a target of a new family:
+    then whole families are left out, not single models.
     """
     one_left_out = _one_left_out(models, is_new)
     left_out = _errors(logs, models, one_left_out, is_new)
@@ -218,8 +219,8 @@ def log_compute(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
 def check_sizes(where: str, models: Mapping[str, ModelInfo]) -> None:
     """Raise an `InputError` if a law cannot be fitted to these models.
 
-    That is, if there are too few models, or if their parameters or tokens are
-    unknown or all the same.
+    This is so if there are too few models, or if their numbers of parameters
+    or of tokens are unknown or all the same.
     """
     # The smallest number of models that a law is fitted to.
     least = 6
@@ -231,7 +232,8 @@ def check_sizes(where: str, models: Mapping[str, ModelInfo]) -> None:
         for name, amount in zip(models, amounts):
             if math.isnan(amount):
                 raise InputError(f'{where}, model {name!r}, column {column!r}',
-                                 'a number', 'none', 'Fill it in.')
+                                 'a number', 'none',
+                                 'Fill in the number in the table of models.')
         if np.ptp(amounts) == 0:
             raise InputError(f'{where}, column {column!r}',
                              'two numbers or more', f'{amounts[0]:g} alone',

@@ -45,8 +45,8 @@ class TriageJob:
         known (Optional[FilePath]): Table of known accuracies of checkpoints,
             with a column `model` and a column for each benchmark. It is read
             at every update, because accuracies may be added one by one.
-        may_come (bool): Whether it is allowed that all known accuracies belong
-            to checkpoints that do not exist yet. If not, this is an error.
+        may_come (bool): Whether all known accuracies may belong to checkpoints
+            that do not exist yet. If False, this is an error.
 
     Raises:
         InputError: The predictor was fitted to tables, or as in

@@ -298,13 +298,13 @@ def test_tasks_are_those_of_the_harness(folder, capsys):
     (['losses.csv:old', 'bits.csv:new'],
      'losses.csv:old beside bits.csv:new: expected losses in the same unit, '
      'found mean losses of 2.5 and 1.2. '),
-    (['losses.csv:old', 'few.csv:new'],
-     'few.csv:new beside losses.csv:old: expected losses on the same columns, '
-     "found 'code/2' in place of 'code/1'."),
+    (['losses.csv:old', 'few.csv:new'
+      ], 'few.csv:new beside losses.csv:old: expected tables with the same '
+     "columns of losses, found the column 'code/2' in place of 'code/1'."),
     ([], 'losses, answers or accuracies'),
     (['--against', 'losses.csv:old'], 'none beside --against'),
     (['losses.csv:old', 'losses.csv:new', 'losses.csv:odd'
-      ], 'PLACE: expected two, of A and of B, found 3. '),
+      ], 'PLACE: expected two places, A and B, found 3. '),
     (['seed-1', 'gone', '--accuracies', 'seeds.csv'
       ], 'gone in seeds.csv: expected PLACE:MODEL with one of the models'),
     ([
@@ -316,7 +316,7 @@ def test_tasks_are_those_of_the_harness(folder, capsys):
     (['seed-1', 'seed-2', '--accuracies', 'seeds.csv', '--margin', '100'
       ], '--margin: expected points of accuracy below 100'),
     (['losses.csv:old', 'losses.csv:new', '--against', 'losses.csv:new'
-      ], "--against: expected runs that are not among those of A, found "
+      ], "--against: expected runs that are not also runs of A, found "
      "'losses.csv:new'"),
     (['--answers', 'answers.csv:old', 'empty.csv:new'
       ], 'and B answered items of no benchmark'),

@@ -176,7 +176,7 @@ SERVER = ['--engine', 'vllm-server', '--url', 'http://127.0.0.1:1']
     (['a', 'b', '--engine', 'vllm'], '--engine vllm: expected one model, '
      'which takes the memory of the GPU, found 2. Make a call for each'),
     (['x', *SERVER, *TOKENIZER, '--setting', 'threads=2'], 'an engine that '
-     "starts with the model 'x', found TypeError: "),
+     "can load the model 'x', found TypeError: "),
     (['x', '--setting', 'revision=main'], '--setting: expected none that is '
      'called revision, found revision=main. Give the folder'),
     (['x', '--setting', 'a=1', '--setting', 'a=2'], "--setting: expected "
@@ -323,7 +323,7 @@ def test_an_engine_that_does_not_start(folder, vllm, capsys):
         raise RuntimeError('Failed to load model\nfrom file')
 
     vllm(llm)
-    assert ("expected an engine that starts with the model 'tiny', found "
+    assert ("expected an engine that can load the model 'tiny', found "
             'RuntimeError: Failed to load model from') in refusal(
                 capsys, *OUT, 'a=tiny', '--engine', 'vllm')
 

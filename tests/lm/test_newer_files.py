@@ -56,7 +56,7 @@ def test_losses_are_those_that_the_writer_means(name, pair, tmp_path):
     unread = f'{VERSION}, which {transformers.__version__} does not read'
     assert f'of transformers {unread}' in str(error.value)
     file = shutil.copytree(new, tmp_path / 'new') / 'config.json'
-    said = re.search(r'does not read; the file needs (.*)\. Put',
+    said = re.search(r'does not read; the file needs (.*)\. Add',
                      str(error.value))
     file.write_text(
         json.dumps(

@@ -20,9 +20,11 @@ def checkpoint_models(pattern: str,
     """Return the model entries of all checkpoints, sorted by run and step.
 
     Args:
-        pattern (str): Folders whose names end with a step, relative to where
-            OpenCompass is started.
-        levels (int): How many parent folders of a checkpoint name the run.
+        pattern (str): Glob pattern of the folders of checkpoints, relative to
+            the folder where OpenCompass is started. The name of such a folder
+            ends with its step.
+        levels (int): The number of parent folders of a checkpoint that make up
+            the name of its run.
         entry (object): Keys to add to all entries, such as `tokenizer_path`,
             or to replace, such as `run_cfg`.
 

@@ -73,7 +73,8 @@ def _answers(task: str, runs: Sequence[Path],
         records[file] = _measured(task, file)
         rows[file] = _rows(file)
     check_weights(filter(None, records.values()))
-    # `max` returns the first maximum: in reversed order, the newest run.
+    # The run with the most items counts. Among equally long runs, `max`
+    # returns the first one, which is the newest run in reversed order.
     newest_first = runs[::-1]
     chosen = max(newest_first, key=lambda file: len(rows[file]))
     for file in runs:

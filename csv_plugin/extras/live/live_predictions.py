@@ -215,11 +215,11 @@ class LivePredictions(PublicNames):
         return sorted(steps)
 
     def judge(self, step: int) -> Triage:
-        """Predict and forecast from the losses in the folder.
+        """Predict the accuracies now and at the end from the losses on disk.
 
         The results are written to the tables in the folder and given to the
-        `logs`. Readings that `begin` ignores do not count. `step` is the step
-        of the last reading.
+        `logs`. Losses of steps that `begin` ignores are not used. `step` is
+        the step of the last reading.
 
         Raises:
             InputError: The losses cannot be used, there are none, the step

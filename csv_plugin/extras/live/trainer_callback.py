@@ -137,7 +137,10 @@ class PredictionCallback(PublicNames, TrainerCallback):
 
     def _read(self, state: TrainerState, control: TrainerControl,
               kwargs: dict[str, Any]) -> None:
-        """Make a reading on global rank 0; no failure stops the training."""
+        """Score the model on global rank 0, and predict its accuracies.
+
+        If this fails, the training goes on.
+        """
         step = self._read_at = state.global_step
         # `trainer.log` clears `should_log`. Unless it is restored, the
         # trainer does not log its own losses at this step, and this rank

@@ -1,4 +1,4 @@
-"""Run a causal LM of `transformers`: body and head, prefix, batches."""
+"""Run the body and the head of a causal LM of `transformers` on batches."""
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Optional, TypeVar
@@ -14,9 +14,9 @@ from csv_plugin.lm.engines.windows import Window
 
 Output = TypeVar('Output')
 
-#: Number of tokens on which the logits of the head are compared with those of
-#: the whole model. A model that changes the logits of its head changes them on
-#: the first tokens, too.
+#: Number of tokens on which the logits of the head are compared with the
+#: logits of the whole model. A model that changes the logits of its head
+#: changes them on the first tokens, too.
 PROBE_TOKENS = 2
 
 
@@ -39,8 +39,9 @@ def prefix_token(
         tokenizer: PreTrainedTokenizerBase) -> tuple[Optional[int], str]:
     """Return the token put before a text so that its first token is scored.
 
-    It is the BOS token, else the EOS token, else none. Return its id, and its
-    name for the records, such as 'bos 1', 'eos 2' or, without an id, 'none'.
+    The token is BOS, else EOS; if the tokenizer has neither, there is no
+    token. Return the id of the token, and its name for the records, such as
+    'bos 1', 'eos 2' or, without an id, 'none'.
     """
     for name in ('bos', 'eos'):
         token = getattr(tokenizer, f'{name}_token_id')
@@ -70,11 +71,11 @@ def input_device(model: PreTrainedModel) -> torch.device:
 def plain_head(model: PreTrainedModel, inputs: Tensor) -> Optional[nn.Linear]:
     """Return the output head, if it alone makes the model's logits.
 
-    None if the head is quantised, offloaded or not an `nn.Linear`, or if the
-    model changes the logits of the head (Gemma-2 caps them, Cohere scales
-    them). To find such a change, logits are compared on the first tokens of
-    the inputs, `(1, n)`. A cap, which only changes large logits, is also
-    looked up in the config of the model.
+    The result is None if the head is quantised, offloaded or not an
+    `nn.Linear`, or if the model changes the logits of the head (Gemma-2 caps
+    them, Cohere scales them). To find such a change, logits are compared on
+    the first tokens of the inputs, `(1, n)`. A cap, which only changes large
+    logits, is also looked up in the config of the model.
     """
     head = model.get_output_embeddings()
     if type(head) is not nn.Linear or head.weight.is_meta:
@@ -124,8 +125,8 @@ def _is_capped(model: PreTrainedModel) -> bool:
 
 def _run(network: nn.Module, inputs: Tensor) -> Any:
     # The mask is 1 even at the padding. With zeros in the mask, transformers
-    # does not use the fast causal kernel; nor does it without a mask, where it
-    # looks for several texts packed into one row.
+    # does not use the fast causal kernel. Without a mask it does not either,
+    # because it then looks for several texts packed into one row.
     return network(
         input_ids=inputs,
         attention_mask=torch.ones_like(inputs),

@@ -73,7 +73,7 @@ def _multiplies_16_bits(values: Tensor) -> bool:
 class FullLogits:
     """Logits `(N, V)` that a model computed, with methods as `HeadLogits`.
 
-    They have any float type.
+    The logits have any float type.
     """
 
     def __init__(self, values: Tensor) -> None:

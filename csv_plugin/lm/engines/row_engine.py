@@ -124,10 +124,10 @@ def _try_engine(engine: RowEngine, rows: Rows) -> None:
     probabilities of different ids at one position must not add up to more
     than 1.
     """
-    # The largest allowed difference of two answers for the same position, in
-    # nats, plus a share of the answer. In half precision, another batch
-    # changes an answer by a few hundredths of a nat; an answer for a wrong
-    # position differs by whole nats.
+    # Two answers for the same position may differ by `agreement`, in nats,
+    # plus `share` times the answer. In half precision, another batch changes
+    # an answer by a few hundredths of a nat; an answer for a wrong position
+    # differs by whole nats.
     agreement = 0.25
     share = 0.05
     # Lengths of the trial rows, which begin with the same ids.

@@ -42,12 +42,12 @@ def token_losses(model: Union[PreTrainedModel, Engine],
                  progress: Progress = iter) -> list[TokenLosses]:
     """Return the losses of a causal LM on every token of every text.
 
-    Scored: each token of a text once, given the tokens to its left and, in
+    Each token of a text is scored once, given the tokens to its left and, in
     front of them, one prefix token (BOS, else EOS). If the tokenizer has
-    neither, the first token of a text is unscored (NaN). The tokenizer adds
-    no special tokens; special tokens are scored only where the text itself
-    spells them. A text longer than the context is cut into windows that
-    overlap by half; each token is scored in the first window that contains it.
+    neither, the first token of a text is unscored (NaN). The tokenizer adds no
+    special tokens; special tokens are scored only where the text itself spells
+    them. A text longer than the context is cut into windows that overlap by
+    half; each token is scored in the first window that contains it.
 
     The tokenizer's settings for padding, truncation and special tokens are not
     used. `context` is the length of the longest window in tokens, prefix

@@ -43,8 +43,8 @@ class VLLMEngine(PublicNames, RowEngine):
 
     def row_scores(self, rows: Rows) -> list[RowScores]:
         """See `RowEngine`."""
-        # 0: log-probabilities of the ids in the prompt only. Each further id
-        # would cost a pass over the whole vocabulary.
+        # With 0, vLLM returns only the log-probabilities of the ids in the
+        # prompt. Each further id would cost a pass over the whole vocabulary.
         settings = self._package.SamplingParams(
             max_tokens=1, temperature=0, prompt_logprobs=0, detokenize=False)
         prompts = [{'prompt_token_ids': row.tolist()} for row in rows]

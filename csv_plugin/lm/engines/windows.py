@@ -35,7 +35,8 @@ class Window:
 def window_stride(context: int) -> int:
     """Return how many tokens each window after the first scores.
 
-    It is half of the context. A context of 0 means no limit, and returns 0.
+    It is half of the context. A context of 0 means no limit; the result is
+    then 0.
     """
     if not context:
         return 0
@@ -46,8 +47,8 @@ def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
                 context: int) -> list[Window]:
     """Return windows that score each token of a text once.
 
-    Scored: every token; without a prefix, every token but the first. `text` is
-    the index of the text, `ids`, `(n,)`, are its tokens without special
+    Every token is scored; without a prefix, every token but the first. `text`
+    is the index of the text, `ids`, `(n,)`, are its tokens without special
     tokens, and `context` is the largest number of inputs of the model (0: no
     limit). A longer text is cut into windows of full length that overlap by
     half. Each window begins with the prefix. Every token that is scored after

@@ -1,6 +1,7 @@
-"""The scoring head (Eq. 3), its training as in the paper, and settings.
+"""Train the scoring head (Eq. 3) as in the paper.
 
-This module contains the settings. Importing it does not import torch.
+This module contains the settings of the training. Importing it does not import
+torch.
 """
 from dataclasses import dataclass
 

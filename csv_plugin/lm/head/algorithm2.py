@@ -2,8 +2,8 @@
 
 Every step computes the weights (Eq. 3), fits alpha and beta anew to the
 capability scores (Eq. 4) and takes one gradient step on theta (Eq. 5). As
-alpha and beta are optimal whenever the gradient is taken, this is gradient
-descent with respect to theta alone on the objective
+alpha and beta are optimal whenever the gradient is taken, the training is
+gradient descent with respect to theta alone on the objective
 `min_{alpha, beta} sum_m (A_m - Ahat_m)^2` (envelope theorem).
 """
 from collections.abc import Callable, Sequence
@@ -93,7 +93,7 @@ class HeadObjective:
         """Compute Eq. 3, Eq. 1 and Eq. 4, in this order.
 
         The fit of Eq. 4 starts at `lines`, which are the `Evaluation.lines` of
-        similar heads; with None, it starts without a guess.
+        similar heads; with None, the fit starts without a guess.
         """
         z = head.preactivations(self.states)
         weights = functional.softplus(z)

@@ -119,7 +119,7 @@ def _predictor(table: LossTable, source: TokenColumns, heads: TrainedHeads,
                accuracies: AccuracyTable, families: Sequence[str],
                chosen: NDArray, notes: Mapping[str, tuple[str,
                                                           ...]]) -> Predictor:
-    """Return the predictor of trained heads, not yet with its tokens.
+    """Return the predictor of trained heads, still without its tokens.
 
     `source` computes the columns from token losses. `chosen`, `(M,)`, is a
     mask of the validation models in the table; `notes` are by benchmark.
@@ -182,7 +182,7 @@ def _splits(models: Sequence[str], train: Sequence[str],
 
 def _problems(table: LossTable, accuracies: AccuracyTable, train: NDArray,
               validation: NDArray) -> Mapping[str, Optional[str]]:
-    """Return, by benchmark, why no head can be learned; None if one can.
+    """Return why no head can be learned, by benchmark; None if one can.
 
     `train` and `validation`, `(M,)`, are masks of the models.
     """

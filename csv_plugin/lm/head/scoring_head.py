@@ -52,7 +52,8 @@ class ScoringHead:
     def preactivations(self, states: Tensor) -> Tensor:
         """Return `theta . h_t + b` for every token and benchmark, `(T, B)`.
 
-        States are `(T, H)`. The result is float64 if they are, else float32.
+        States are `(T, H)`. The result is float64 if the states are float64,
+        else float32.
         """
         dtype = working_dtype(states)
         # With theta stored as (B, H), MKL takes half the time.
@@ -118,8 +119,8 @@ def row_blocks(states: Tensor) -> Iterator[tuple[slice, Tensor]]:
 def losses_per_character(table: LossTable, states: Tensor) -> Tensor:
     """Return losses divided by the number of characters N_c, `(M, T)`.
 
-    They are in nats per character, float64, and on the device of `states`.
-    Tokens that some model did not score have 0.
+    They are in nats per character, float64, and on the device of `states`. The
+    losses of tokens that some model did not score are 0.
     """
     losses = np.where(table.scored, table.losses, 0.0)
     losses /= table.n_chars.sum()

@@ -27,8 +27,8 @@ def from_offsets(tokens: Sequence[str], is_unknown: NDArray[np.bool_],
 
     `is_unknown`, `(n,)`, is a mask of the tokens outside the vocabulary.
     `offsets`, `(n, 2)`, are the index of each token's first character, and the
-    index after its last one. None if offsets are out of order, contradict the
-    letters of tokens or leave out a visible character.
+    index after its last one. The result is None if offsets are out of order,
+    contradict the letters of tokens or leave out a visible character.
     """
     ranges = np.array(offsets, np.int64).reshape(len(tokens), 2)
     starts, ends = ranges.T
@@ -51,7 +51,8 @@ def from_surfaces(tokens: Sequence[str], added: Set[str],
     Text and tokens are first compared casefolded, in compatibility form
     (NFKD). If they differ, spaces and invisible characters are removed, and if
     they still differ, also combining marks. `added` are tokens that were added
-    to the vocabulary. None if the joined tokens still differ from the text.
+    to the vocabulary. The result is None if the joined tokens still differ
+    from the text.
     """
     for ignored in ('', 'CZ', 'CZM'):
         chars = [_fold_char(char, ignored) for char in text]
@@ -119,8 +120,8 @@ def _tile(starts: NDArray[np.int64], ends: NDArray[np.int64],
           text: str) -> TokenSpans | None:
     """Return byte spans that tile the text, from ranges of characters.
 
-    Overlaps are divided and gaps are closed. None if a gap contains a visible
-    character, or if the spans contradict each other.
+    Overlaps are divided and gaps are closed. The result is None if a gap
+    contains a visible character, or if the spans contradict each other.
     """
     # A character is in a gap if all tokens that began at or before it have
     # also ended.
@@ -156,7 +157,7 @@ def _cuts(starts: NDArray[np.int64],
 
     For n tokens, `starts`, `(n - 1,)`, are the first bytes of tokens 2 to n,
     and `ends`, `(n - 1,)`, are the bytes after tokens 1 to n - 1. Consecutive
-    tokens with the same overlap divide it evenly. Shape `(n - 1,)`.
+    tokens with the same overlap divide it evenly. The result is `(n - 1,)`.
     """
     n_cuts = len(starts)
     # A series of cuts divides one overlap.

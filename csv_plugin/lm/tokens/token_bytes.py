@@ -29,7 +29,7 @@ def from_bytes(tokens: Sequence[str], added: Set[str],
     literal = added & set(tokens)
     for spelling in _SPELLINGS:
         # Vocabularies also list ordinary pieces, such as runs of spaces, as
-        # added tokens. Therefore reading none of them literally is tried, too.
+        # added tokens. Therefore a second attempt reads no token literally.
         verbatims = [literal, set()] if literal else [literal]
         for verbatim in verbatims:
             pieces = _spell(tokens, verbatim, spelling)
@@ -55,8 +55,9 @@ def readings_of_all(
     """Yield the texts of tokens, once for each spelling that reads them all.
 
     Tokens that contain parts of the same character are joined to one word; any
-    other token is a word by itself. Yielded are the words, the indices of the
-    words that are `added` tokens, and the number of tokens of each word.
+    other token is a word by itself. Each yielded tuple has the words, the
+    indices of the words that are `added` tokens, and the number of tokens of
+    each word.
     """
     literal = added & set(tokens)
     for spelling in (*_SPELLINGS, _without_word_sign):
@@ -78,10 +79,10 @@ def without_prefix_spaces(pieces: list[_Str], places_of_added: Sequence[int],
                           whole: _Str) -> list[_Str]:
     """Remove the spaces that a tokenizer added and the text does not have.
 
-    It may add one at the start of the text and after each added token.
-    `places_of_added` are the indices of the added tokens among the pieces. The
-    pieces and the `whole` text that they should spell are all bytes or all
-    strings.
+    The tokenizer may add a space at the start of the text and after each added
+    token. `places_of_added` are the indices of the added tokens among the
+    pieces. The pieces and the `whole` text that they should spell are all
+    bytes or all strings.
     """
     pieces = list(pieces)
     position = 0
@@ -107,7 +108,7 @@ def without_prefix_spaces(pieces: list[_Str], places_of_added: Sequence[int],
 def readings(token: str) -> tuple[str, ...]:
     """Return the texts that a token may stand for, in different spellings.
 
-    Spellings in which it is not whole characters are left out.
+    A spelling is left out if the bytes of the token are not whole characters.
     """
     words = []
     for spelling in (_without_word_sign, _byte_level, _sentencepiece):
@@ -158,7 +159,7 @@ def _spell(tokens: Sequence[str], verbatim: Set[str],
            spelling: Callable[[str], bytes | None]) -> list[bytes] | None:
     """Return the bytes of each token; None if one cannot be read.
 
-    Tokens in `verbatim` are read literally, the others by `spelling`.
+    Tokens in `verbatim` are read literally, all other tokens by `spelling`.
     """
     table = {}
     for token in set(tokens):
@@ -175,8 +176,8 @@ def _spell(tokens: Sequence[str], verbatim: Set[str],
 def _whole_characters(pieces: Sequence[bytes]) -> list[tuple[str, int]]:
     """Return pairs of a text of whole characters and its number of pieces.
 
-    Pieces with parts of the same character are joined. Empty if the joined
-    pieces are not UTF-8.
+    Pieces with parts of the same character are joined. The list is empty if
+    the joined pieces are not UTF-8.
     """
     decoder = codecs.getincrementaldecoder('utf-8')()
     words = []

@@ -49,10 +49,10 @@ def tokenize_all(tokenizer: PreTrainedTokenizerBase,
                  texts: Sequence[Text]) -> list[TokenizedText]:
     """Return the tokens of texts and the bytes that each token covers.
 
-    Spans come from the bytes of the tokens if these spell the text. Otherwise
-    they come from the tokenizer's offsets after repairs, and if that fails,
-    from an alignment of the token strings with the text; see `token_bytes` and
-    `token_alignment`.
+    Spans come from the bytes of the tokens if these bytes spell the text.
+    Otherwise the spans come from the tokenizer's offsets after repairs, and if
+    that fails, from an alignment of the token strings with the text; see
+    `token_bytes` and `token_alignment`.
 
     Special tokens in a text are read as the tokenizer reads them; none is
     added. As after any call of a fast tokenizer, its truncation and padding
@@ -179,10 +179,11 @@ def _named(tokenizer: PreTrainedTokenizerBase) -> str:
 def _file_of(tokenizer: PreTrainedTokenizerBase) -> Tokenizer | None:
     """Return the tokenizer in the `tokenizer.json` of a tokenizer's folder.
 
-    For a name on the hub, the file is looked up in the cache. None if there is
-    no such file, if the cache has several different ones, or if options of
-    transformers changed the tokenizer. None also for tokenizers in python,
-    which may differ from the file in spaces and rare characters.
+    For a name on the hub, the file is looked up in the cache. The result is
+    None if there is no such file, if the cache has several different ones, or
+    if options of transformers changed the tokenizer. It is None also for
+    tokenizers in python, which may differ from the file in spaces and rare
+    characters.
     """
     name = tokenizer.name_or_path
     if not tokenizer.is_fast or not name:
@@ -216,7 +217,7 @@ def _read(path: Path, changed: int) -> Tokenizer:
 def _check_against_file(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
                         texts: Sequence[Text],
                         all_ids: Sequence[list[int]]) -> None:
-    """Refuse ids that differ from those that `tokenizer.json` gives.
+    """Refuse ids that differ from the ids that `tokenizer.json` gives.
 
     Options of transformers may change whether a space is put before the text,
     and the tokens around special and added tokens; such differences are
