@@ -185,7 +185,8 @@ class Scale:
             # are left out of the estimate of the noise.
             values = self._values(losses)
             sound = self._sound(values)
-            noise = noise_of_units(values[sound], settings.least_noise)
+            values = values[sound]
+            noise = noise_of_units(values, settings.least_noise)
             self.reliability = 1 / noise
             del values
         values = self._values(losses)
