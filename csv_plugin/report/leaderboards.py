@@ -102,7 +102,10 @@ class Leaderboard:
                 row['items'] = self.items.get(cell)
             row['difference'] = None
             if predicted is not None and observed is not None:
-                row['difference'] = predicted - observed
+                # A difference of percentages may be rounded to another digit
+                # than that of fractions, which the tables show.
+                difference = record['predicted'] - record['observed']
+                row['difference'] = percent(difference)
             yield {name: row[name] for name in FIELDS}
 
 

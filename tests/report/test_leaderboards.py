@@ -54,6 +54,18 @@ def test_differences():
     assert differences() == ([None, high, None], '-')
 
 
+def test_a_difference_is_rounded_alike_everywhere():
+    """The percentages 1.9 and 1.25 differ by a bit less than 0.65."""
+    cells = some_cells(1, ['predicted'])
+    cells.observed['m0', 'bench-0'] = 3 / 240
+    cells.predicted['predicted', 'm0', 'bench-0'] = replace(UNEVEN, value=.019)
+    board = cells.board()
+    row = next(iter(board.rows()))
+    line = next(
+        line for line in as_text(board).splitlines() if line.startswith('m0'))
+    assert f'{row["difference"]:+.1f}' in line.split()
+
+
 def test_text():
     cells = some_cells(1)
     cells.predicted['mean-loss', 'm1', 'bench-0'] = NO_DUMP
