@@ -216,7 +216,7 @@ def test_files_that_are_read_in_part_end_a_run_before_it_begins(
     assert tasks_of(config_of(tmp_path / 'run', [sound], [EXAM, texts]))
     config = config_of(tmp_path / 'run', [sound, unread], [EXAM, texts])
     with pytest.raises(
-            SystemExit, match='error: .*needs "rope_theta": 500000.0. P'):
+            SystemExit, match='error: .*needs "rope_theta": 500000.0. Add '):
         tasks_of(config)
     # Also the tokenizer of an entry, which may lie elsewhere.
     rewrite_tokenizer(new)
