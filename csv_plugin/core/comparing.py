@@ -74,10 +74,10 @@ def compare(a: Optional[Runs] = None,
             fraction.
         decided_by (str): What the verdict is taken from: a benchmark, 'mean'
             or 'loss'. By default it is the mean accuracy: with a predictor,
-            the mean over its main benchmarks, observed if all of them were
-            observed, and else predicted. It is the loss if there are no
-            accuracies, or if the verdict on the predicted mean is
-            'cannot tell' and the loss shows which is better, in the same
+            the mean over its main benchmarks, observed if these and no other
+            benchmarks were observed, and else predicted. It is the loss if
+            there are no accuracies, or if the verdict on the predicted mean
+            is 'cannot tell' and the loss shows which is better, in the same
             direction.
         accuracies (Optional[tuple[AccuracyTable, AccuracyTable]]): Observed
             accuracies of the runs of A and of B, a row for each run.
@@ -414,14 +414,16 @@ def _decisive(found: Sequence[Difference], predictor: Optional[Predictor],
     predicted difference.
 
     A combined difference is taken before an observed one, and that before a
-    predicted one. But an observed mean is taken before a predicted one only if
-    it is over the main benchmarks of the predictor, all that are predictable.
-    `observed` are the benchmarks that it is over.
+    predicted one. But if there is a predictor, an observed mean comes before
+    a predicted mean and before the main benchmarks only if it is over the main
+    benchmarks of the predictor, all that are predictable. `observed` are the
+    benchmarks that it is over.
     """
     main = predictable_main(predictor) if predictor else []
     is_of_main = predictor is None or (observed.issuperset(main)
                                        and observed.issubset(predictor.main))
     named: dict[str, Difference] = {}
+    usual = [MEAN, *main]
     # A later kind replaces an earlier one.
     for kind in (LOSS, PREDICTED, OBSERVED, COMBINED):
         for part in found:
@@ -432,6 +434,8 @@ def _decisive(found: Sequence[Difference], predictor: Optional[Predictor],
             if is_other_mean and MEAN in named:
                 # The predicted mean stays.
                 continue
+            if is_other_mean:
+                usual = [*main, MEAN]
             named[name] = part
     if decided_by:
         if decided_by not in named:
@@ -439,7 +443,7 @@ def _decisive(found: Sequence[Difference], predictor: Optional[Predictor],
                              repr(decided_by), 'Let one of these decide.')
         return named[decided_by]
     others = [name for name in named if name != LOSS]
-    usual = [MEAN, *main, *others, LOSS]
+    usual += [*others, LOSS]
     chosen = named[next(name for name in usual if name in named)]
     loss = named.get(LOSS)
     is_undecided = chosen.kind == PREDICTED and chosen.verdict == UNCLEAR

@@ -118,8 +118,8 @@ class Comparison:
         for pair in self.answers:
             observed = parts[OBSERVED, pair.benchmark]
             error = pair.noise.error
-            # With n items, errors are proportional to 1 / sqrt(n). With as
-            # many as are needed, their noise is nearly normal.
+            # With n items, errors are proportional to 1 / sqrt(n). Noise is
+            # taken as normal, which is too little if few items are needed.
             alone = replace(observed, noises={ITEMS: Noise.even(error)})
             needed = (alone.size_to_detect / alone.margin)**2
             row = {**vars(pair), 'noise': error, 'worth': None}

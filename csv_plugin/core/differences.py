@@ -18,7 +18,8 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.joint import Joint
 from csv_plugin.core.noise import (ITEMS, LOSS, OBSERVED, PREDICTED, PREDICTOR,
                                    RUNS, TEXTS, Difference, Noise, combine,
-                                   items_noise, run_noise, text_noise)
+                                   items_noise, noise_of_sum, run_noise,
+                                   text_noise)
 from csv_plugin.core.paired import PairedAnswers
 from csv_plugin.core.predictor import Predictor
 
@@ -214,12 +215,10 @@ def differences_of_answers(pairs: Sequence[PairedAnswers],
     if len(pairs) > 1:
         check_no_mean('answers', benchmarks)
         values = [pair.value for pair in pairs]
-        errors = [pair.noise.error for pair in pairs]
         value = float(np.mean(values))
-        # The noise of items is independent between benchmarks.
-        error_of_sum = float(np.linalg.norm(errors))
-        noise = Noise.even(error_of_sum / len(pairs))
-        noises = {ITEMS: noise}
+        of_items = [pair.noise for pair in pairs]
+        equal_weights = np.full(len(pairs), 1 / len(pairs))
+        noises = {ITEMS: noise_of_sum(of_items, equal_weights)}
         observed.append(
             Difference(OBSERVED, MEAN, value, noises, level, margin))
     with_runs = []
@@ -321,10 +320,11 @@ def _noise_of_items(a: AccuracyTable, b: AccuracyTable, share: NDArray,
     `share`, `(B,)`, has the weights of the benchmarks of `a` and `b` in the
     difference, and `items` the number of items of each benchmark by name.
     """
-    errors = []
+    noises = []
     for k, name in enumerate(a.benchmarks):
         pair = float(a.values[0, k]), float(b.values[0, k])
-        noise = items_noise(pair, items[name], (1, 1))
-        errors.append(noise.error)
-    error = np.linalg.norm(share * errors)
-    return Noise.even(float(error))
+        n_items = items[name]
+        error = items_noise(pair, n_items, (1, 1)).error
+        # As for answers, so that a few items decide nothing.
+        noises.append(Noise.even(error, max(n_items - 1, 1)))
+    return noise_of_sum(noises, share)

@@ -376,3 +376,18 @@ def items_noise(accuracies: tuple[float, float], n_items: int,
         variance += share * (1 - share) / (n_items * n)
     error = float(np.sqrt(variance))
     return Noise.even(error)
+
+
+def noise_of_sum(noises: Sequence[Noise], weights: ArrayLike) -> Noise:
+    """Return the noise of a weighted sum of independent differences.
+
+    Its degrees of freedom are those of Satterthwaite (Biometrics Bulletin
+    2(6), 1946). `weights` has a number for each of the noises.
+    """
+    errors = [noise.error for noise in noises]
+    freedoms = np.array([noise.freedom for noise in noises])
+    variances = (np.asarray(weights) * errors)**2
+    variance = float(variances.sum())
+    uncertainty = float((variances**2 / freedoms).sum())
+    freedom = variance**2 / uncertainty if uncertainty else np.inf
+    return Noise.even(float(np.sqrt(variance)), freedom)

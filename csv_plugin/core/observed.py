@@ -44,10 +44,11 @@ class Observed:
         """Mask of the benchmarks to learn hyper-parameters from, `(B,)`.
 
         Benchmarks at chance, and benchmarks on which all accuracies are 1, are
-        left out, unless there are no others. Of several equal benchmarks, only
-        the first is used. So neither a benchmark with nothing but noise, nor
-        one that all models solve, nor a copy of a benchmark, changes what is
-        learned for the other benchmarks.
+        left out. If there are no others, those with accuracies of 1 are used,
+        and if there are none of these, benchmarks at chance. Of several equal
+        benchmarks, only the first is used. So neither a benchmark with nothing
+        but noise, nor one that all models solve, nor a copy of a benchmark,
+        changes what is learned for the other benchmarks.
         """
         values = np.nan_to_num(self.accuracies, nan=-1)
         cells = np.vstack([values, self.chance, self.n_items])
@@ -56,8 +57,11 @@ class Observed:
         is_first[firsts] = True
         # A missing accuracy, NaN, is not below 1.
         is_solved = ~(self.accuracies < 1).any(axis=0)
-        found = is_first & ~self.at_chance & ~is_solved
-        return found if found.any() else is_first
+        above_chance = is_first & ~self.at_chance
+        for found in (above_chance & ~is_solved, above_chance):
+            if found.any():
+                return found
+        return is_first
 
 
 def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:

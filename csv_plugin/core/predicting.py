@@ -145,6 +145,6 @@ def predict_models(
                 cell = model, name, label
                 missing[cell] = reason if name in names else UNKNOWN_BENCHMARK
     # The models are the same for all labels.
-    models = tuple(columns[label])
+    models = tuple(next(iter(columns.values())))
     joined = Predictions.side_by_side(by_label, models, benchmarks, missing)
     return joined, joints

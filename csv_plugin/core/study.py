@@ -78,7 +78,7 @@ class Study:
             by_method[method] = table
             joints[method] = NamedJoint(table.models, predictor.names, joint)
         # All methods predict the same models.
-        models = table.models
+        models = next(iter(by_method.values())).models
         predictions = Predictions.side_by_side(by_method, models,
                                                observed.benchmarks)
         return cls(first, predictions.with_observed(observed), joints)

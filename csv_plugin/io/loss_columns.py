@@ -181,8 +181,10 @@ def no_accuracies(columns: Sequence[str]) -> dict[str, str]:
 def _is_mean(words: Sequence[str]) -> bool:
     """Return whether the words of a name are those of a mean over benchmarks.
 
-    >>> [_is_mean(_words(name)) for name in ('Avg. score', 'mmlu average')]
-    [True, False]
+    >>> names = 'Avg. score', 'mean of 5', 'mmlu average'
+    >>> [_is_mean(_words(name)) for name in names]
+    [True, True, False]
     """
+    words = [word for word in words if not word.isdecimal()]
     return (not _MEANS.isdisjoint(words)
             and _MEANS.union(_BESIDE_MEANS).issuperset(words))

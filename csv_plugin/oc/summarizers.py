@@ -164,8 +164,9 @@ class PredictedSummarizer(DefaultSummarizer):
         # The page shows the weights of tokens only if it gets --texts.
         main = next(iter(self.usable.values()))
         for dataset in self.dataset_cfgs:
-            fingerprint = dataset.get('fingerprint')
-            if fingerprint and fingerprint == main.columns.fingerprint:
+            # A config may name the start of a fingerprint.
+            start = dataset.get('fingerprint')
+            if start and main.columns.fingerprint.startswith(start):
                 options += ['--texts', shown_path(dataset['path'])]
                 break
         program: Union[str, Path] = 'salience'

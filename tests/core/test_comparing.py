@@ -425,6 +425,42 @@ def test_answers_to_the_same_items():
     assert one.benchmark == 'x'
 
 
+@pytest.mark.parametrize('n', [1, 2, 3])
+def test_few_items_decide_nothing(n):
+    """Of one benchmark, or of the mean over two."""
+    wrong = {name: items('0' * n) for name in 'xy'}
+    right = {name: items('1' * n) for name in 'xy'}
+    found = compare(answers=(wrong, right))
+    tables = [
+        AccuracyTable([model], ['x', 'y'], np.full((1, 2), value), np.zeros(2),
+                      np.full(2, n)) for model, value in (('a', 0.), ('b', 1.))
+    ]
+    for comparison in (found, compare(accuracies=tables)):
+        *single, mean = comparison.differences
+        assert {part.verdict for part in single} == {'cannot tell'}
+        assert mean.benchmark == 'mean'
+        if n == 1:
+            assert mean.verdict == 'cannot tell'
+        if n == 3:
+            # By Fisher's exact test, 0 of 6 against 6 of 6 items is p = .002.
+            assert mean.verdict == 'better'
+
+
+def test_other_benchmarks_do_not_decide_for_the_only_main_one():
+    """Also where no mean is predicted."""
+    one = train(('easy', ))
+    tables = [
+        AccuracyTable((run.info.model, ),
+                      ['x', 'y'], np.full((1, 2), accuracy), np.zeros(2),
+                      np.full(2, 500)) for run, accuracy in ((A, .8), (B, .2))
+    ]
+    found = compare(A, B, one, accuracies=tables)
+    assert found.decisive.benchmark in ('easy', 'loss')
+    assert compare(
+        A, B, one, accuracies=tables,
+        decided_by='mean').decisive.kind == 'observed'
+
+
 def test_what_decides():
     assert compare(A, B, answers=ANSWERS).decisive.kind == 'observed'
     by_loss = compare(A, B, answers=ANSWERS, decided_by='loss')

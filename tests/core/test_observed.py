@@ -56,7 +56,8 @@ def test_what_is_at_chance_or_given_twice_does_not_count():
     one_fails = np.where(np.arange(N) == 3, .99, 1.)
     found = observed(curve, np.ones(N), solved, one_fails)
     assert found.teaching.tolist() == [True, False, False, True]
-    # Unless there is nothing else.
+    # Unless there is nothing else: first what is solved, then guesses.
+    assert observed(flat, np.ones(N)).teaching.tolist() == [False, True]
     assert observed(flat, flat, flat - .01).teaching.tolist() == [
         True, False, True
     ]  # yapf: disable

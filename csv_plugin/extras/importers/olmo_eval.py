@@ -99,7 +99,7 @@ def _measured(task: str, file: Path) -> tuple[Optional[Measured], Any]:
 
     Both are None if the file does not exist.
     """
-    run = file.absolute().parents[2]
+    run = file.absolute().parent.parent.parent
     metrics = run / 'metrics.json'
     if not metrics.is_file():
         return None, None

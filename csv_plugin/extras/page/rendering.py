@@ -129,6 +129,7 @@ def render(page: Page) -> str:
         page=page,
         predictions=predictions,
         has_observed=predictions.has_observed(),
+        has_observed_means=bool(np.isfinite(overall.observed).any()),
         rows=rows,
         marks=_marks(predictions),
         outside=_outside(predictions),
@@ -176,7 +177,7 @@ def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
 
     It has the numbers of models and benchmarks, and the mean absolute error
     on held-out models. Without observed accuracies, it has the mean width of
-    the intervals instead.
+    the intervals instead, of cells that are not `in_sample` if there are any.
     """
     label = errors['label']
     cells = predictions.held_out(label)
@@ -192,6 +193,9 @@ def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
     else:
         p = predictions.methods.index(label)
         widths = (predictions.high - predictions.low)[:, :, p]
+        is_new = ~predictions.in_sample[:, :, p] & np.isfinite(widths)
+        if is_new.any():
+            widths = widths[is_new]
         if np.isfinite(widths).any():
             width = points(percent(np.nanmean(widths)))
             found += (f': {predictions.level:.0%} intervals are {width} '
