@@ -74,11 +74,12 @@ class PairedAnswers:
             error = max(found.error, least)
             noise = Noise.even(error, found.freedom)
         of_a, of_b = pair.mean(axis=1).tolist()
+        only = only_a, only_b
         return cls(
             benchmark,
             n_items,
             accuracies=(of_a, of_b),
-            only=(only_a, only_b),
+            only=only,
             p_value=p_value,
             noise=noise)
 
