@@ -39,6 +39,7 @@ model_dataset_combinations = [
 ]
 summarizer = dict(
     type=PredictedSummarizer, predictors=[('predicted', predictor)])
+# At most eight processes: one for each GPU of a large machine.
 infer['runner']['max_num_workers'] = 8
 eval['n_tasks'] = 8
 eval['runner']['max_num_workers'] = 8

@@ -44,6 +44,7 @@ myst_heading_anchors = 4
 # nobody on this machine can listen to them.
 nb_execution_mode = 'force'
 nb_execution_in_temp = True
+# Seconds for one cell; the slowest takes a few, on a busy machine more.
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_merge_streams = True

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+#: Sentences of more words than this are listed.
 LONGEST = 35
 REPLACED = re.compile(
     r'\b(witness(?:es)?|alarms?|stated errors?|(?:partial|known) scores'

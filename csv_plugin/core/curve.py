@@ -16,7 +16,7 @@ from scipy.special import expit
 #: Accuracies p are clipped to this range before p (1 - p) is computed, so that
 #: accuracies near 0 and 1 have some noise, too. A convention, not fitted.
 SHARES = 0.01, 0.99
-#: Least variance of an exponent.
+#: Least variance of an exponent. Rounding may make smaller ones negative.
 LEAST_VARIANCE = 1e-8
 
 

@@ -37,11 +37,14 @@ from csv_plugin.core.settings import Settings
 #: Names of the parts of the kernel, in the order of their amounts.
 PARTS = ('spread', 'units', 'answers', 'bend', 'family', 'own')
 
-#: Number of steps of the factor analysis in `noise_of_units`.
+#: Number of steps of the factor analysis in `noise_of_units`. On the models of
+#: the demonstration, four times as many change no noise by more than 0.2 %.
 FACTOR_STEPS = 20
-#: Number of models whose units' deviations are computed at once.
+#: Number of models whose units' deviations are computed at once: enough for
+#: speed, and few enough to take little memory beside a table.
 MODELS_AT_ONCE = 100
-#: Largest number of units that are clustered.
+#: Largest number of units that are clustered. Time and memory of clustering
+#: grow with the square of this number.
 CLUSTERED = 1000
 #: Added to widths before a division by them, to avoid a division by 0.
 TINY = 1e-12

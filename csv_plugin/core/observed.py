@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, gammaln
 
 #: Smallest number of language models that the statistical model of accuracies,
-#: or the curve of one benchmark, is fitted to.
+#: or the curve of one benchmark, is fitted to. Two models would determine
+#: level and slope, and leave no error to learn from.
 LEAST_MODELS = 3
 #: Assumed number of items of each benchmark if no benchmark's is known.
 USUAL_ITEMS = 1000

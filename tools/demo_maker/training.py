@@ -33,6 +33,7 @@ from tools.demo_maker.tokenizers import train_tokenizer
 
 # Options of mallopt, from malloc.h.
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
+# Width of an attention head: every width of the small models is a multiple.
 _HEAD_WIDTH = 16
 # The training loss is a mean over this share of the steps, the last ones.
 _FINAL = .05

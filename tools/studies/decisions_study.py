@@ -51,6 +51,8 @@ from csv_plugin.lm.methods import fit
 from tools.studies.common import (bits_per_character, dealt, parser_of,
                                   tables_in)
 
+#: Level of the intervals that decide, the default of `salience compare`, and
+#: number of parts that the series of the demonstration are left out in.
 DECISION_LEVEL, ZOO_FOLDS = 0.95, 4
 #: A decision at this level has this probability, or more, to be right.
 SURE = (1 + DECISION_LEVEL) / 2

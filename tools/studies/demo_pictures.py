@@ -30,6 +30,7 @@ PREDICTORS = {
     'exponent by the mean loss': shipped.BASELINE,
     'exponent by the salience weights': shipped.PREDICTOR
 }
+#: Size of the words of the text, in points.
 SIZE = 7.2
 
 

@@ -45,6 +45,7 @@ BETWEEN = 10
 #: Series that are predicted after their first checkpoints, and those that
 #: choose the step (Fig. 5); the first pair is drawn.
 PAIRS = ('ab', 'bc', 'cd', 'da')
+#: The last of the first checkpoints, in per cent of the training (Fig. 5).
 EARLY = 35
 #: The text of Fig. 9 and its exam, and points of its words.
 TEXT, EXAM, FONT_SIZE = 'swaps-001', 'swaps', 8.2

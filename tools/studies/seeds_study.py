@@ -41,6 +41,8 @@ from tools.demo_maker.training import (make_tokenizer, new_model,
 from tools.studies.common import parser_of
 
 NAME, SIZE = 'd', 's'
+#: Number of other runs that show the noise of runs; draws of runs, and the
+#: quantiles of these draws, for the 90 % intervals.
 N_OTHERS, DRAWS, ENDS = 5, 2000, (.05, .95)
 #: Numbers of runs of A and of B, and random pairs of each.
 N_RUNS, SPLITS = (3, 5), 200

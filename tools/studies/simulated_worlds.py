@@ -23,6 +23,7 @@ from csv_plugin.core.curve import accuracy_of
 from tools.studies.common import parser_of
 from tools.studies.trials import Models, salience
 
+#: Chance level of four options, items of a benchmark, and units of loss.
 CHANCE, N_ITEMS, N_UNITS = .25, 500, 30
 #: Numbers of fitted families, models of each, and new models of each distance.
 FAMILIES, OF_FAMILY, N_NEW = (3, 6, 12), 4, 12
@@ -38,6 +39,7 @@ KINDS = {
     'emerging': (-3.5, 2.),
     'saturating': (1.5, 1.5),
 }
+#: Benchmarks of each kind in a world.
 OF_KIND = 2
 
 

@@ -27,6 +27,7 @@ from csv_plugin.triage.result import STOP, Triage
 from tools.studies.common import parser_of, tables_in
 from tools.studies.study_triage import NEAR, Runs, of_tables, of_zoo
 
+#: Parts that runs are left out in, and most sets of runs that are judged.
 FOLDS, MOST = 3, 50
 HEADER = ('runs in a set', 'rule', 'sets', 'best run stopped, %',
           'points lost', 'compute saved, %')

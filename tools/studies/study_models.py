@@ -30,6 +30,7 @@ FIXED = 12
 FAMILIES = (4, 6, 12)
 #: Share of the models that are predicted: whole families, until it is reached.
 PREDICTED = 0.25
+#: Draws of the models that are fitted to and predicted.
 N_DRAWS = 10
 HEADER = ('models', 'families', 'salience: error', 'mean loss: error',
           'salience: width of intervals', 'hold')

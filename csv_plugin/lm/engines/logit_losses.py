@@ -12,11 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-#: Rows (tokens) and columns (vocabulary) of a block of logits. A CPU has small
-#: caches and gets few columns; a GPU, where starting each matrix product takes
-#: time, gets many.
+#: Rows (tokens) of a block of logits.
 ROWS = 2048
+#: Columns (vocabulary) of a block on a CPU: few, because its caches are small.
 COLUMNS = 512
+#: Columns of a block on a GPU: many, because starting each matrix product
+#: takes time.
 COLUMNS_ON_GPU = 8192
 
 

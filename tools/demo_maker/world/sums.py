@@ -4,6 +4,7 @@ from random import Random
 from tools.demo_maker.world.items import Item, Kind, split_of
 from tools.demo_maker.world.places import MEN, WOMEN, pronoun
 
+#: Largest total: numbers have one digit.
 LARGEST = 9
 _THINGS = ('pears', 'shells', 'eggs', 'buns', 'corks', 'hooks', 'plums',
            'coins', 'buttons', 'herrings')
