@@ -8,6 +8,7 @@ from typing import Any, Optional
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from csv_plugin.core.arrays import Floats, Integers
 from csv_plugin.core.conventions import (InputError, PublicNames, check_list,
                                          check_unique)
 from csv_plugin.core.measured import Measured
@@ -32,9 +33,9 @@ class AccuracyTable(PublicNames):
     """
     models: tuple[str, ...]
     benchmarks: tuple[str, ...]
-    values: NDArray[np.float64]
-    chance: NDArray[np.float64]
-    n_items: NDArray[np.int64]
+    values: Floats
+    chance: Floats
+    n_items: Integers
     measured: tuple[Measured, ...] = ()
     outside_means: tuple[str, ...] = ()
 
@@ -61,7 +62,7 @@ class AccuracyTable(PublicNames):
             object.__setattr__(self, field, array)
         self._check_numbers()
 
-    def column(self, benchmark: str) -> NDArray[np.float64]:
+    def column(self, benchmark: str) -> Floats:
         """Return the accuracies of all models on one benchmark, `(M,)`.
 
         They are NaN for models that were not run on it.

@@ -18,6 +18,7 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Booleans, Floats
 from csv_plugin.core.calibration import LeftOut, model_errors
 from csv_plugin.core.families import families_by_number, numbers_of
 from csv_plugin.core.joint import Joint
@@ -142,7 +143,7 @@ class AccuracyModel:
         return mean, variance
 
     @property
-    def model_errors(self) -> NDArray[np.float64]:
+    def model_errors(self) -> Floats:
         """Return the root mean squared error of each fitted model, `(M,)`.
 
         Each model is predicted without its family. Errors are divided by their
@@ -153,7 +154,7 @@ class AccuracyModel:
         return model_errors(errors)
 
     @property
-    def outliers(self) -> NDArray[np.bool_]:
+    def outliers(self) -> Booleans:
         """Return the mask of fitted models that lie far off, `(M,)`.
 
         Their `model_errors` are above `Settings.outlier`.
@@ -211,8 +212,7 @@ class AccuracyModel:
             parts.append(member.exponents(rows))
         return self.mixed(parts)
 
-    def covariance(self,
-                   model_rows: Sequence[Standardised]) -> NDArray[np.float64]:
+    def covariance(self, model_rows: Sequence[Standardised]) -> Floats:
         """Return covariances of exponents between models, `(B, M, M)`."""
         means = []
         for member, rows in zip(self.members, model_rows):

@@ -23,13 +23,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.calibration import LARGEST_ERROR, MOST_CORRELATED, LeftOut
 from csv_plugin.core.families import rows_of_families, weights_of_models
 from csv_plugin.core.kernels import TINY
 
 
 def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,
-                          between: float) -> NDArray[np.float64]:
+                          between: float) -> Floats:
     """Return the correlation of exponents on each two benchmarks, `(B, B)`.
 
     Args:
@@ -71,7 +72,7 @@ def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,
 
 
 def _sums_over_families(values: NDArray, weight: NDArray,
-                        family_rows: Sequence[NDArray]) -> NDArray[np.float64]:
+                        family_rows: Sequence[NDArray]) -> Floats:
     """Return the sum of products of values on two benchmarks, `(F, B, B)`.
 
     Element f, i, j is the weighted sum over the models of family f of the
@@ -89,7 +90,7 @@ def _sums_over_families(values: NDArray, weight: NDArray,
     return sums
 
 
-def _shifts(products: NDArray, expected: NDArray) -> NDArray[np.float64]:
+def _shifts(products: NDArray, expected: NDArray) -> Floats:
     """Return each pair's correlation minus the mean over pairs, `(B, B)`.
 
     `products` are sums over the models of each family of products of errors.

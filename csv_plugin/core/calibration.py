@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, stdtrit
 
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.curve import moments
 from csv_plugin.core.families import weights_of_models
 
@@ -69,10 +70,10 @@ class LeftOut:
     accuracies, divided by the deviations. `uncertain` is the share of the
     predicted variance that is not noise of items.
     """
-    accuracies: NDArray[np.float64]
-    deviations: NDArray[np.float64]
-    errors: NDArray[np.float64]
-    uncertain: NDArray[np.float64]
+    accuracies: Floats
+    deviations: Floats
+    errors: Floats
+    uncertain: Floats
 
     @classmethod
     def of(cls, mean: NDArray, variance: NDArray, observed: NDArray,
@@ -178,7 +179,7 @@ def fit_correlation(errors: NDArray, share: NDArray, weight: NDArray) -> float:
     return float(correlation)
 
 
-def _sums_over_pairs(values: NDArray) -> NDArray[np.float64]:
+def _sums_over_pairs(values: NDArray) -> Floats:
     """Return, for each model, the sum of products of its values, `(M,)`.
 
     The sum is over all pairs of different benchmarks, each of which counts
@@ -189,7 +190,7 @@ def _sums_over_pairs(values: NDArray) -> NDArray[np.float64]:
     return (square_of_sum - sum_of_squares) / 2
 
 
-def model_errors(errors: NDArray) -> NDArray[np.float64]:
+def model_errors(errors: NDArray) -> Floats:
     """Return each model's root mean squared standardised error, `(M,)`.
 
     `errors` are `(M, B)`, NaN where there is no accuracy. The result is NaN
@@ -200,7 +201,7 @@ def model_errors(errors: NDArray) -> NDArray[np.float64]:
 
 
 def doubt_of(errors: NDArray, deviations: NDArray, teaching: NDArray,
-             outlier: float) -> NDArray[np.float64]:
+             outlier: float) -> Floats:
     """Return the variance to add to the noise of models that lie far off.
 
     The result is `(M, B)`: the predicted variance, times (mean squared error -
@@ -217,7 +218,7 @@ def doubt_of(errors: NDArray, deviations: NDArray, teaching: NDArray,
     return np.where(np.isnan(errors), 0, doubt)
 
 
-def _mean_squares(errors: NDArray) -> NDArray[np.float64]:
+def _mean_squares(errors: NDArray) -> Floats:
     """Return the mean squared error of each model, `(M,)`.
 
     `errors` are `(M, B)`. The result is NaN for a model without any.

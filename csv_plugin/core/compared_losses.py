@@ -5,6 +5,7 @@ from typing import NamedTuple, Optional, Union
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable, counted_losses
 from csv_plugin.core.formatting import shortened
@@ -41,7 +42,7 @@ class ComparedLosses(NamedTuple):
         return sum(self.n_runs)
 
     @property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> Floats:
         """Return the weights of all models in the difference B - A, `(M,)`.
 
         With them, the difference of the means over the runs of B and over the

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from csv_plugin.core.arrays import Floats
+
 #: Accuracies p are clipped to this range before p (1 - p) is computed, so that
 #: accuracies near 0 and 1 have some noise, too. A convention, not fitted.
 SHARES = 0.01, 0.99
@@ -20,7 +22,7 @@ SHARES = 0.01, 0.99
 LEAST_VARIANCE = 1e-8
 
 
-def accuracy_of(exponents: NDArray, floor: NDArray) -> NDArray[np.float64]:
+def accuracy_of(exponents: NDArray, floor: NDArray) -> Floats:
     """Return the accuracy at each exponent (Eq. 2), a fraction.
 
     Exponents may have any shape, to which the shape of the floor broadcasts.
@@ -29,7 +31,7 @@ def accuracy_of(exponents: NDArray, floor: NDArray) -> NDArray[np.float64]:
     return floor + (1 - floor) * share
 
 
-def item_variance(accuracy: NDArray) -> NDArray[np.float64]:
+def item_variance(accuracy: NDArray) -> Floats:
     """Return p (1 - p) for each accuracy p, in the same shape.
 
     Accuracies are clipped to `SHARES` before.
@@ -45,9 +47,9 @@ class Line(NamedTuple):
     at these exponents, and `slopes` the slopes of the tangents. `targets` are
     the exponents at which the tangents reach the observed accuracies.
     """
-    heights: NDArray[np.float64]
-    slopes: NDArray[np.float64]
-    targets: NDArray[np.float64]
+    heights: Floats
+    slopes: Floats
+    targets: Floats
 
 
 def line_at(exponents: NDArray, observed: NDArray, floor: NDArray,

@@ -14,6 +14,7 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Booleans, Floats, Integers
 from csv_plugin.core.baselines import fit_mean_loss
 from csv_plugin.core.calibration import LeftOut, model_errors
 from csv_plugin.core.curve import SHARES, accuracy_of
@@ -31,8 +32,8 @@ class Exponents:
     `values` are the exponents, `(M, B)`, and `families` is the number of each
     model's family, `(M,)`.
     """
-    values: NDArray[np.float64]
-    families: NDArray[np.int64]
+    values: Floats
+    families: Integers
 
     def take(self, rows: NDArray) -> 'Exponents':
         """Return the exponents of the models in these rows."""
@@ -47,11 +48,11 @@ class Curves:
     `floor` are `(B,)`. Unlike with `scaling_law.Curve`, a model has a separate
     score for each benchmark.
     """
-    alpha: NDArray[np.float64]
-    beta: NDArray[np.float64]
-    floor: NDArray[np.float64]
+    alpha: Floats
+    beta: Floats
+    floor: Floats
 
-    def exponents(self, scores: NDArray) -> NDArray[np.float64]:
+    def exponents(self, scores: NDArray) -> Floats:
         """Return the exponents at scores, which are `(M, B)` or `(M, 1)`."""
         return self.alpha * (scores - self.beta)
 
@@ -127,7 +128,7 @@ class CurveModel:
         return np.where(is_known, variance, usual)
 
     @property
-    def model_errors(self) -> NDArray[np.float64]:
+    def model_errors(self) -> Floats:
         """Return each fitted model's root mean squared error, `(M,)`.
 
         Each model is predicted without its family, and errors are divided by
@@ -136,7 +137,7 @@ class CurveModel:
         return model_errors(self.left_out.errors)
 
     @property
-    def outliers(self) -> NDArray[np.bool_]:
+    def outliers(self) -> Booleans:
         """Return the mask of models that lie far off, `(M,)`: always False."""
         n_models = len(self.observed.families)
         return np.zeros(n_models, bool)
@@ -172,8 +173,7 @@ class CurveModel:
         variances = np.broadcast_to(self.variance, means.shape)
         return means, variances
 
-    def covariance(self,
-                   model_rows: Sequence[Exponents]) -> NDArray[np.float64]:
+    def covariance(self, model_rows: Sequence[Exponents]) -> Floats:
         """Return covariances of exponents between models, `(B, M, M)`."""
         n_models = len(model_rows[0].values)
         return self.variance[:, None, None] * np.eye(n_models)

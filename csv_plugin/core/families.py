@@ -5,8 +5,10 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Floats, Integers
 
-def families_by_number(families: Sequence[str]) -> NDArray[np.int64]:
+
+def families_by_number(families: Sequence[str]) -> Integers:
     """Return the number of each model's family, `(M,)`, from its name.
 
     Families are numbered from 0 in the order of their first appearance.
@@ -19,7 +21,7 @@ def families_by_number(families: Sequence[str]) -> NDArray[np.int64]:
     return np.array(found, int)
 
 
-def rows_of_families(families: NDArray) -> list[NDArray[np.int64]]:
+def rows_of_families(families: NDArray) -> list[Integers]:
     """Return, for each family, the row indices of its models.
 
     `families`, `(M,)`, has the number of each model's family.
@@ -31,8 +33,7 @@ def rows_of_families(families: NDArray) -> list[NDArray[np.int64]]:
     return found
 
 
-def numbers_of(families: Optional[Sequence[str]],
-               n_models: int) -> NDArray[np.int64]:
+def numbers_of(families: Optional[Sequence[str]], n_models: int) -> Integers:
     """Return `families_by_number`; with None, each model is a family alone.
     """
     if families is None:
@@ -40,7 +41,7 @@ def numbers_of(families: Optional[Sequence[str]],
     return families_by_number(families)
 
 
-def weights_of_models(families: NDArray) -> NDArray[np.float64]:
+def weights_of_models(families: NDArray) -> Floats:
     """Return the weight of each model, by the size of its family, `(M,)`.
 
     Models of one family are similar, so k of them tell less than k independent

@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from csv_plugin.core.arrays import Booleans, Floats, Integers
 from csv_plugin.core.conventions import (InputError, check_known, check_list,
                                          check_unique)
 from csv_plugin.core.formatting import short_repr
@@ -31,9 +32,9 @@ class Columns:
     None if the columns were not made from tokens.
     """
     units: tuple[str, ...]
-    uniform: NDArray[np.float64]
+    uniform: Floats
     fingerprint: str
-    scored: Optional[NDArray[np.bool_]] = None
+    scored: Optional[Booleans] = None
 
     def __post_init__(self) -> None:
         shape = (len(self.units), )
@@ -120,7 +121,7 @@ class FeatureTable:
     """
     models: tuple[str, ...]
     columns: Columns
-    values: NDArray[np.float64]
+    values: Floats
     measured: tuple[Measured, ...] = ()
 
     def __post_init__(self) -> None:
@@ -174,7 +175,7 @@ class FeatureTable:
     __repr__ = short_repr
 
     @property
-    def mean_loss(self) -> NDArray[np.float64]:
+    def mean_loss(self) -> Floats:
         """Return the mean loss of each model (all weights are 1), `(M,)`."""
         return self.values @ self.columns.uniform
 
@@ -214,9 +215,8 @@ class FeatureTable:
             measured=tuple(measured))
 
 
-def mean_token_loss(
-        table: LossTable,
-        tokens: Optional[NDArray[np.bool_]] = None) -> NDArray[np.float64]:
+def mean_token_loss(table: LossTable,
+                    tokens: Optional[Booleans] = None) -> Floats:
     """Return the mean loss in nats per token, `(M,)`.
 
     The mean is over the tokens that every model scored. With a mask `tokens`,
@@ -226,7 +226,7 @@ def mean_token_loss(
     return _common_losses(table, tokens).mean(axis=1)
 
 
-def bits_per_byte(table: LossTable) -> NDArray[np.float64]:
+def bits_per_byte(table: LossTable) -> Floats:
     """Return each model's loss in bits per byte of the raw texts, `(M,)`.
 
     It is the sum of losses over the tokens that every model scored, divided by
@@ -238,9 +238,8 @@ def bits_per_byte(table: LossTable) -> NDArray[np.float64]:
     return bits / table.n_bytes.sum()
 
 
-def _common_losses(
-        table: LossTable,
-        tokens: Optional[NDArray[np.bool_]] = None) -> NDArray[np.float64]:
+def _common_losses(table: LossTable,
+                   tokens: Optional[Booleans] = None) -> Floats:
     """Return losses on the tokens that every model scored, `(M, n)`.
 
     With a mask `tokens`, `(T,)`, only tokens of the mask are counted.
@@ -250,7 +249,7 @@ def _common_losses(
 
 
 def counted_tokens(table: LossTable,
-                   scored: Optional[NDArray] = None) -> NDArray[np.bool_]:
+                   scored: Optional[NDArray] = None) -> Booleans:
     """Return the mask of tokens to count, `(T,)`.
 
     It is the mask `scored` or, by default, the mask of the tokens that every
@@ -276,7 +275,7 @@ def counted_tokens(table: LossTable,
 
 
 def counted_losses(table: LossTable,
-                   scored: Optional[NDArray] = None) -> NDArray[np.float64]:
+                   scored: Optional[NDArray] = None) -> Floats:
     """Return losses in nats, `(M, T)`, with 0 for tokens that do not count.
 
     Tokens that count, and errors, are as in `counted_tokens`.
@@ -345,7 +344,7 @@ def _indicator(counted: NDArray, member: NDArray,
 
 
 def answer_mask(texts: Iterable[Text],
-                spans: Sequence[TokenSpans]) -> NDArray[np.bool_]:
+                spans: Sequence[TokenSpans]) -> Booleans:
     """Return the mask of tokens that overlap the answer of their text, `(T,)`.
 
     `spans` has the positions of the tokens of each text.
@@ -361,7 +360,7 @@ def answer_mask(texts: Iterable[Text],
     return np.concatenate(masks)
 
 
-def equal_rows(values: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def equal_rows(values: NDArray) -> tuple[Integers, Integers]:
     """Return the order that sorts rows, and the first copy of each row.
 
     Rows are `(n, k)`, and both results are indices of rows, `(n,)`. The first

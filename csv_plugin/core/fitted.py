@@ -15,6 +15,7 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.calibration import doubt_of
 from csv_plugin.core.kernels import (PARTS, Standardised, parts_of_benchmark,
                                      shared_parts)
@@ -168,7 +169,7 @@ class Fitted:
 
     # ---- kernels
 
-    def shared_kernel(self) -> NDArray[np.float64]:
+    def shared_kernel(self) -> Floats:
         """Return the sum of the parts that all benchmarks share, `(M, M)`.
 
         They are between the fitted models. The sum takes long to compute and
@@ -178,8 +179,7 @@ class Fitted:
         parts = shared_parts(models, models, self.settings.tilt, True)
         return self._kernel_of(parts)
 
-    def _kernel_of(
-            self, parts: Iterator[tuple[str, NDArray]]) -> NDArray[np.float64]:
+    def _kernel_of(self, parts: Iterator[tuple[str, NDArray]]) -> Floats:
         """Return the sum of some parts of the kernel, times squared amounts.
 
         `parts` yields the name and the matrix of each part. The matrices are
@@ -192,8 +192,8 @@ class Fitted:
             total += part
         return total
 
-    def cross_covariances(
-            self, standardised: Standardised) -> Iterator[NDArray[np.float64]]:
+    def cross_covariances(self,
+                          standardised: Standardised) -> Iterator[Floats]:
         """Yield, for each benchmark, covariances of exponents, `(N, M)`.
 
         They are prior covariances between the N new models of `standardised`
@@ -202,8 +202,8 @@ class Fitted:
         return self._covariances(standardised, self.standardised, self.means,
                                  False)
 
-    def prior_covariances(
-            self, standardised: Standardised) -> Iterator[NDArray[np.float64]]:
+    def prior_covariances(self,
+                          standardised: Standardised) -> Iterator[Floats]:
         """Yield, for each benchmark, covariances of exponents, `(N, N)`.
 
         They are prior covariances between the N new models of `standardised`.
@@ -212,8 +212,7 @@ class Fitted:
         return self._covariances(standardised, standardised, means, True)
 
     def _covariances(self, new: Standardised, old: Standardised,
-                     old_means: NDArray,
-                     same: bool) -> Iterator[NDArray[np.float64]]:
+                     old_means: NDArray, same: bool) -> Iterator[Floats]:
         """Yield, for each benchmark, prior covariances of exponents, `(N, M)`.
 
         They are between the N models of `new` and the M models of `old`.

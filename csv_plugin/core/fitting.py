@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.accuracy_model import AccuracyModel
+from csv_plugin.core.arrays import Integers
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.curve_model import CurveModel, mean_loss_model
 from csv_plugin.core.features import FeatureTable, equal_rows
@@ -109,7 +110,7 @@ def _prepared(features: FeatureTable, accuracies: AccuracyTable,
 
 
 def _in_order(losses: NDArray, accuracies: NDArray, known: NDArray,
-              columns: NDArray, families: Sequence[str]) -> NDArray[np.int64]:
+              columns: NDArray, families: Sequence[str]) -> Integers:
     """Return the indices of the models to fit to, in a fixed order.
 
     They are sorted by the sum of their losses in `columns`. Of models with

@@ -54,6 +54,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
+from csv_plugin.core.arrays import Floats, Integers
 from csv_plugin.core.between import correlations_of_pairs
 from csv_plugin.core.calibration import LARGEST_ERROR, LeftOut, Tails
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, accuracy_of,
@@ -86,7 +87,7 @@ class ModelRows(Protocol):
     """
 
     @property
-    def families(self) -> NDArray[np.int64]:
+    def families(self) -> Integers:
         """The number of each model's family, `(M,)`."""
 
     def take(self, rows: NDArray) -> 'ModelRows':
@@ -98,15 +99,15 @@ class Model(Protocol):
 
     `accuracy_model.AccuracyModel` documents them.
     """
-    floor: NDArray[np.float64]
-    noise: NDArray[np.float64]
+    floor: Floats
+    noise: Floats
     tails: Tails
     between: float
     settings: Settings
     left_out: LeftOut
     observed: Observed
 
-    def covariance(self, model_rows: Sequence[Any]) -> NDArray[np.float64]:
+    def covariance(self, model_rows: Sequence[Any]) -> Floats:
         """Return the covariances of exponents between models, `(B, M, M)`."""
 
 
@@ -118,10 +119,10 @@ class Halves(NamedTuple):
     half widths that come from the noise of the items, at the lower and at the
     upper limit.
     """
-    down: NDArray[np.float64]
-    up: NDArray[np.float64]
-    noise_down: NDArray[np.float64]
-    noise_up: NDArray[np.float64]
+    down: Floats
+    up: Floats
+    noise_down: Floats
+    noise_up: Floats
 
 
 class Sum(NamedTuple):
@@ -157,21 +158,21 @@ class Joint:
     """
     model: Model
     model_rows: Sequence[ModelRows]
-    mean: NDArray[np.float64]
-    variance: NDArray[np.float64]
-    within: Optional[NDArray[np.float64]] = None
-    shared: Optional[NDArray[np.float64]] = None
+    mean: Floats
+    variance: Floats
+    within: Optional[Floats] = None
+    shared: Optional[Floats] = None
     conditioned: bool = False
 
     @property
-    def between(self) -> NDArray[np.float64]:
+    def between(self) -> Floats:
         """Correlation between benchmarks of each model's exponents, `(M,)`."""
         if self.shared is not None:
             return self.shared
         return np.full(len(self.mean), self.model.between)
 
     @property
-    def deviation(self) -> NDArray[np.float64]:
+    def deviation(self) -> Floats:
         """Standard deviations of the exponents, `(M, B)`."""
         return np.sqrt(self.variance)
 
@@ -183,13 +184,13 @@ class Joint:
         return moments(self.mean, self.variance, model.floor, model.noise)
 
     @property
-    def accuracies(self) -> NDArray[np.float64]:
+    def accuracies(self) -> Floats:
         """Expected accuracies in 0..1, `(M, B)`."""
         means, _ = self._moments
         return means
 
     @property
-    def expected_errors(self) -> NDArray[np.float64]:
+    def expected_errors(self) -> Floats:
         """Standard deviations of the errors of accuracies, `(M, B)`.
 
         They are fractions, multiplied by the factor `stretch` by which errors
@@ -249,7 +250,7 @@ class Joint:
             shared=self.between[rows])
 
     @cached_property
-    def correlations(self) -> NDArray[np.float64]:
+    def correlations(self) -> Floats:
         """Correlations of exponents between models, R_b, `(B, M, M)`."""
         if self.within is not None:
             return _correlations(self.within)
@@ -262,7 +263,7 @@ class Joint:
         return own_of_pairs * alone + self._between_of_models * mean
 
     @property
-    def _across(self) -> NDArray[np.float64]:
+    def _across(self) -> Floats:
         """Correlations of models' exponents on two different benchmarks.
 
         They are `(M, M)`, the same for each pair of benchmarks. The A of the
@@ -273,12 +274,12 @@ class Joint:
         return self._between_of_models * mean
 
     @property
-    def _between_of_models(self) -> NDArray[np.float64]:
+    def _between_of_models(self) -> Floats:
         """Geometric mean of `between` of each two models, `(M, M)`."""
         return np.sqrt(np.outer(self.between, self.between))
 
     @property
-    def _shifts(self) -> NDArray[np.float64]:
+    def _shifts(self) -> Floats:
         """Correlation of each pair of benchmarks minus the mean over pairs.
 
         The shape is `(B, B)`. After `given`, all differences are 0.
@@ -402,7 +403,7 @@ class Joint:
         noise_square = (weighted_noise**2).sum(axis=1)
         return np.sqrt(square + noise_square)
 
-    def draws(self, n: int = DRAWS) -> NDArray[np.float64]:
+    def draws(self, n: int = DRAWS) -> Floats:
         """Return n random draws of all accuracies, `(n, M, B)`.
 
         They include the noise of items, and may lie outside of 0..1.
@@ -565,7 +566,7 @@ class Joint:
         return mean, within, correlation_between(of_models)
 
     def _covariance_of_cells(self, observed: NDArray,
-                             shifts: NDArray) -> NDArray[np.float64]:
+                             shifts: NDArray) -> Floats:
         """Return the covariances of exponents between all cells, `(M B, M B)`.
 
         Cells, `observed` and `shifts` are as in `_conditioned`. If a known
@@ -606,14 +607,14 @@ class Known:
     `Form`. A dual, `(N,)`, stands for exponents: it is the inverse covariance
     times (exponents - prior means), as in core.posterior.
     """
-    prior: NDArray[np.float64]
-    covariance: NDArray[np.float64]
-    accuracies: NDArray[np.float64]
-    floor: NDArray[np.float64]
-    noise: NDArray[np.float64]
+    prior: Floats
+    covariance: Floats
+    accuracies: Floats
+    floor: Floats
+    noise: Floats
     straight: float
 
-    def mode(self) -> NDArray[np.float64]:
+    def mode(self) -> Floats:
         """Return the dual at the mode of the posterior, `(N,)`.
 
         The search takes Gauss-Newton steps and halves each until it does not
@@ -637,7 +638,7 @@ class Known:
                 return dual
         return dual
 
-    def matrix(self, dual: NDArray) -> NDArray[np.float64]:
+    def matrix(self, dual: NDArray) -> Floats:
         """Return the covariance of the targets of tangents, `(N, N)`.
 
         The tangents touch the curve at the exponents of this dual. The target
@@ -648,7 +649,7 @@ class Known:
         return self.covariance + np.diag(noise_of_targets)
 
     @property
-    def _variance(self) -> NDArray[np.float64]:
+    def _variance(self) -> Floats:
         # Variances of the known accuracies. `item_variance` clips accuracies
         # near 0 and 1. The fit adds two right and two wrong items instead,
         # but this needs the number of items, which may be another for a known
@@ -668,7 +669,7 @@ class Known:
         return float(of_accuracies + of_exponents) / 2
 
 
-def correlation_between(covariance: NDArray) -> NDArray[np.float64]:
+def correlation_between(covariance: NDArray) -> Floats:
     """Return the correlation between benchmarks of each model, `(M,)`.
 
     `covariance`, `(M, B, B)`, are each model's covariances between benchmarks.
@@ -690,7 +691,7 @@ def correlation_between(covariance: NDArray) -> NDArray[np.float64]:
     return np.clip(covariances / products, 0, 1)
 
 
-def _square_of_sum(halves: NDArray, between: NDArray) -> NDArray[np.float64]:
+def _square_of_sum(halves: NDArray, between: NDArray) -> Floats:
     """Return the squared half width of each model's sum, `(M,)`.
 
     It is the squared half width of the interval of the sum of the model's
@@ -703,7 +704,7 @@ def _square_of_sum(halves: NDArray, between: NDArray) -> NDArray[np.float64]:
     return (1 - between) * of_own + between * of_common
 
 
-def _products(values: NDArray) -> NDArray[np.float64]:
+def _products(values: NDArray) -> Floats:
     """Return the products of all pairs of values of a row, `(N, K, K)`.
 
     The values are `(N, K)`.
@@ -711,14 +712,14 @@ def _products(values: NDArray) -> NDArray[np.float64]:
     return values[:, :, None] * values[:, None]
 
 
-def _correlations(covariance: NDArray) -> NDArray[np.float64]:
+def _correlations(covariance: NDArray) -> Floats:
     """Return the correlations that belong to covariances, `(B, M, M)` both."""
     deviation = np.sqrt(diagonals(covariance))
     correlations = covariance / _products(deviation)
     return np.clip(correlations, -1, 1)
 
 
-def _possible(correlations: NDArray) -> NDArray[np.float64]:
+def _possible(correlations: NDArray) -> Floats:
     """Return correlations without negative eigenvalues, `(N, N)`.
 
     Estimated correlations may have negative ones, and no distribution has
@@ -732,7 +733,7 @@ def _possible(correlations: NDArray) -> NDArray[np.float64]:
     return _correlations(covariance[None])[0]
 
 
-def _root(correlations: NDArray) -> NDArray[np.float64]:
+def _root(correlations: NDArray) -> Floats:
     """Return the symmetric square root of correlations, `(M, M)`.
 
     Eigenvalues below `SINGULAR` count as `SINGULAR`.

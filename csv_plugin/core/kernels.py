@@ -32,6 +32,7 @@ from typing import Union
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Booleans, Floats, Integers
 from csv_plugin.core.settings import Settings
 
 #: Names of the parts of the kernel, in the order of their amounts.
@@ -66,10 +67,10 @@ class UnitLosses:
     the benchmark's own texts. This file calls these tokens the benchmark's own
     answers.
     """
-    table: NDArray[np.float64]
-    columns: NDArray[np.int64]
+    table: Floats
+    columns: Integers
     sources: NDArray[np.str_]
-    answers: dict[int, NDArray[np.float64]]
+    answers: dict[int, Floats]
 
     @classmethod
     def of(cls, units: NDArray) -> 'UnitLosses':
@@ -83,7 +84,7 @@ class UnitLosses:
         return cls(units, columns, no_sources, answers={})
 
     @property
-    def units(self) -> NDArray[np.float64]:
+    def units(self) -> Floats:
         """The losses on the units, `(M, K)`.
 
         Each access makes a new copy, which the caller may change. It may take
@@ -112,9 +113,9 @@ class Standardised:
     number of each model's family. `losses` are the losses that were
     standardised, and `scale` is the `Scale` that standardised them.
     """
-    means: NDArray[np.float64]
-    answers: dict[int, NDArray[np.float64]]
-    families: NDArray[np.int64]
+    means: Floats
+    answers: dict[int, Floats]
+    families: Integers
     losses: UnitLosses
     scale: 'Scale'
 
@@ -125,7 +126,7 @@ class Standardised:
                             self.losses.take(rows), self.scale)
 
     @property
-    def units(self) -> NDArray[np.float64]:
+    def units(self) -> Floats:
         """Deviations of each unit from the mean over all units, `(M, K)`.
 
         They take as much memory as the losses, so each access computes them
@@ -134,7 +135,7 @@ class Standardised:
         return self.scale.deviations(self.losses)
 
     @property
-    def sound(self) -> NDArray[np.bool_]:
+    def sound(self) -> Booleans:
         """Mask of the models that are not absurd, `(M,)`.
 
         `Settings.sound` defines absurd models.
@@ -142,7 +143,7 @@ class Standardised:
         distances = np.abs(self.means[:, 0])
         return distances <= self.scale.settings.sound
 
-    def followed(self, shares: NDArray) -> NDArray[np.float64]:
+    def followed(self, shares: NDArray) -> Floats:
         """Return the mean loss that each of B benchmarks follows, `(B, M)`.
 
         It is a weighted mean of the C mean losses, with weights `shares`,
@@ -242,7 +243,7 @@ class Scale:
             losses=losses,
             scale=self)
 
-    def deviations(self, losses: UnitLosses) -> NDArray[np.float64]:
+    def deviations(self, losses: UnitLosses) -> Floats:
         """Return the standardised deviations of units, `(M, K)`.
 
         They are computed for a few models at a time, as a table may take much
@@ -270,7 +271,7 @@ class Scale:
         values *= self.reliability
         return values
 
-    def slope(self, losses: NDArray) -> NDArray[np.float64]:
+    def slope(self, losses: NDArray) -> Floats:
         """Return the derivatives of values with respect to losses, `(K,)`.
 
         `losses`, `(K,)`, are the losses of one model. The derivative is 0
@@ -286,7 +287,7 @@ class Scale:
         slopes = self.reliability / divisor
         return np.where(losses > least, slopes, 0)
 
-    def _sound(self, values: NDArray) -> NDArray[np.bool_]:
+    def _sound(self, values: NDArray) -> Booleans:
         """Return the mask of the fitted models that are not absurd, `(M,)`.
 
         `Settings.sound` defines absurd models. `values`, `(M, K)`, are the
@@ -426,7 +427,7 @@ def _size(deviations: NDArray) -> float:
     return float(np.sqrt(max(mean_square, TINY)))
 
 
-def typical_losses(losses: NDArray) -> NDArray[np.float64]:
+def typical_losses(losses: NDArray) -> Floats:
     """Return the median of each unit's losses above 0, `(K,)`.
 
     `losses` are `(M, K)`. The median is 1 if no loss of the unit is above 0.
@@ -447,7 +448,7 @@ def typical_losses(losses: NDArray) -> NDArray[np.float64]:
     return np.where(n_above > 0, medians, 1)
 
 
-def rounded(values: NDArray) -> NDArray[np.float64]:
+def rounded(values: NDArray) -> Floats:
     """Return the values rounded to `DIGITS`, in row-major memory layout.
 
     The memory layout determines the order in which numpy sums the values, and
@@ -476,7 +477,7 @@ def middle_and_width(values: NDArray) -> tuple[NDArray, NDArray]:
     return middle, width + TINY
 
 
-def noise_of_units(values: NDArray, least: float) -> NDArray[np.float64]:
+def noise_of_units(values: NDArray, least: float) -> Floats:
     """Return the standard deviation of each unit about the trend, `(K,)`.
 
     `values`, `(M, K)`, are modelled as loading x factor + noise, with a
@@ -503,12 +504,12 @@ def noise_of_units(values: NDArray, least: float) -> NDArray[np.float64]:
     return np.sqrt(noise_variance)
 
 
-def diagonals(matrices: NDArray) -> NDArray[np.float64]:
+def diagonals(matrices: NDArray) -> Floats:
     """Return the diagonals of N matrices `(N, K, K)`, `(N, K)`."""
     return np.diagonal(matrices, axis1=1, axis2=2)
 
 
-def wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
+def wiener(first: NDArray, second: NDArray) -> Floats:
     """Return covariances of a smooth random curve, `(M, N)`.
 
     The curve is 0 for arguments up to 0, and beyond 0 an integrated Wiener
@@ -528,7 +529,7 @@ def wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
     return found
 
 
-def slope_of_wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
+def slope_of_wiener(first: NDArray, second: NDArray) -> Floats:
     """Return the derivative of `wiener` with respect to `first`, `(M, N)`."""
     first = np.maximum(first, 0)[:, None]
     second = np.maximum(second, 0)[None]
@@ -538,7 +539,7 @@ def slope_of_wiener(first: NDArray, second: NDArray) -> NDArray[np.float64]:
 
 
 def shared_parts(new: Standardised, old: Standardised, tilt: float,
-                 same: bool) -> Iterator[tuple[str, NDArray[np.float64]]]:
+                 same: bool) -> Iterator[tuple[str, Floats]]:
     """Yield the parts of the kernel that are the same for all benchmarks.
 
     Each is a name of `PARTS` and its covariances, `(M, N)`, between M `new`
@@ -568,7 +569,7 @@ def shared_parts(new: Standardised, old: Standardised, tilt: float,
 
 def parts_of_benchmark(new: Standardised, old: Standardised, new_mean: NDArray,
                        old_mean: NDArray, worst: float,
-                       b: int) -> Iterator[tuple[str, NDArray[np.float64]]]:
+                       b: int) -> Iterator[tuple[str, Floats]]:
     """Yield the parts of the kernel that differ between benchmarks.
 
     Each is a name of `PARTS` and its covariances on benchmark b, `(M, N)`,
@@ -612,7 +613,7 @@ def covariances(models: Standardised, means: NDArray, worst: NDArray,
 
 
 def variances(models: Standardised, means: NDArray, worst: NDArray,
-              tilt: float) -> dict[str, NDArray[np.float64]]:
+              tilt: float) -> dict[str, Floats]:
     """Return the variances of each part of the kernel, by its name.
 
     They are `(B, M)`, or `(1, M)` if they are the same on all benchmarks.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Booleans, Floats, Integers
 from csv_plugin.core.conventions import (InputError, PublicNames, check_known,
                                          check_unique)
 from csv_plugin.core.failed_scoring import MANY, check_models
@@ -44,7 +45,7 @@ class TokenLosses:
             `n_chars` characters in `spans.n_bytes` bytes.
     """
     text_id: str
-    losses: NDArray[np.float64]
+    losses: Floats
     spans: TokenSpans
     n_chars: int
     sha256: str = ''
@@ -84,7 +85,7 @@ class TokenLosses:
         return self.spans.n_bytes
 
 
-def _sound(losses: NDArray) -> NDArray[np.bool_]:
+def _sound(losses: NDArray) -> Booleans:
     """Return the mask of valid losses, with the shape of `losses`.
 
     A loss is valid if it is finite and at least -`ROUNDING`, or if it is NaN,
@@ -113,7 +114,7 @@ class TextLosses(Sequence[TokenLosses]):
     """
     ids: tuple[str, ...]
     hashes: tuple[str, ...]
-    n_chars: NDArray[np.int64]
+    n_chars: Integers
     spans: TextSpans
     losses: NDArray
 
@@ -260,9 +261,9 @@ class LossTable:
     """
     models: tuple[str, ...]
     text_ids: tuple[str, ...]
-    losses: NDArray[np.float64]
+    losses: Floats
     spans: TextSpans
-    n_chars: NDArray[np.int64]
+    n_chars: Integers
     fingerprint: str
 
     def select(self, models: Sequence[str]) -> 'LossTable':
@@ -277,23 +278,23 @@ class LossTable:
         return replace(self, models=tuple(models), losses=self.losses[rows])
 
     @property
-    def scored(self) -> NDArray[np.bool_]:
+    def scored(self) -> Booleans:
         """Mask of the tokens on which every model has a loss, `(T,)`."""
         return ~np.isnan(self.losses).any(axis=0)
 
     @property
-    def n_bytes(self) -> NDArray[np.int64]:
+    def n_bytes(self) -> Integers:
         """Number of UTF-8 bytes of each raw text, `(S,)`."""
         return self.spans.n_bytes
 
     __repr__ = short_repr
 
-    def text_of_token(self) -> NDArray[np.int64]:
+    def text_of_token(self) -> Integers:
         """Return the index of each token's text, 0..S-1, `(T,)`."""
         return _texts_of_tokens(self.spans.token_offsets)
 
 
-def _texts_of_tokens(offsets: NDArray) -> NDArray[np.int64]:
+def _texts_of_tokens(offsets: NDArray) -> Integers:
     """Return the index of each token's text, `(T,)`.
 
     `offsets`, `(S + 1,)`, are as `TextSpans.token_offsets`.
@@ -303,7 +304,7 @@ def _texts_of_tokens(offsets: NDArray) -> NDArray[np.int64]:
     return np.repeat(texts, n_tokens)
 
 
-def _means(losses: NDArray, offsets: NDArray) -> NDArray[np.float64]:
+def _means(losses: NDArray, offsets: NDArray) -> Floats:
     """Return the mean loss per scored token of each text, `(S,)`.
 
     `losses`, `(T,)`, are of one model, and `offsets`, `(S + 1,)`, are as

@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Floats, Integers
 from csv_plugin.core.spans import TextSpans, TokenSpans
 
 
-def map_losses(losses: NDArray[np.float64], sources: Sequence[TokenSpans],
-               targets: Sequence[TokenSpans]) -> NDArray[np.float64]:
+def map_losses(losses: Floats, sources: Sequence[TokenSpans],
+               targets: Sequence[TokenSpans]) -> Floats:
     """Return losses of M models on other tokens of the same S texts.
 
     `losses`, `(M, n_source)`, are in nats, NaN for tokens that were not
@@ -61,9 +61,9 @@ class _Entries(NamedTuple):
     Entry i says that the target token `rows[i]` gets the fraction `shares[i]`
     of the loss of the source token `columns[i]`.
     """
-    shares: NDArray[np.float64]
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
+    shares: Floats
+    rows: Integers
+    columns: Integers
 
 
 # Many models share the same tokenizer; equal spans are the same key.
@@ -131,8 +131,7 @@ def _entries_without_bytes(source: TextSpans, target: TextSpans) -> _Entries:
     return _Entries(shares, rows, columns)
 
 
-def _holders(tokens: TextSpans,
-             positions: NDArray[np.int64]) -> NDArray[np.int64]:
+def _holders(tokens: TextSpans, positions: Integers) -> Integers:
     """Return the index of the token that covers each byte, or -1 for none.
 
     `positions`, `(n,)`, are offsets of bytes in the concatenated texts.

@@ -14,6 +14,7 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Floats, Integers
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.curve import LEAST_VARIANCE
 from csv_plugin.core.fitted import Fitted
@@ -195,7 +196,7 @@ class Member:
 
     # ---- new models
 
-    def means(self, standardised: Standardised) -> NDArray[np.float64]:
+    def means(self, standardised: Standardised) -> Floats:
         """Return the means of the exponents of M new models, `(M, B)`."""
         fitted = self.posterior
         followed = standardised.followed(fitted.shares)
@@ -242,7 +243,7 @@ class Member:
         posterior = np.maximum(prior - explained, LEAST_VARIANCE)
         return means.T, posterior.T
 
-    def covariance(self, standardised: Standardised) -> NDArray[np.float64]:
+    def covariance(self, standardised: Standardised) -> Floats:
         """Return the covariances of exponents between models, `(B, M, M)`."""
         fitted = self.posterior
         priors = fitted.prior_covariances(standardised)
@@ -255,8 +256,7 @@ class Member:
             found.append(prior - explained)
         return np.stack(found)
 
-    def slopes(self, losses: UnitLosses,
-               b: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def slopes(self, losses: UnitLosses, b: int) -> tuple[Floats, Floats]:
         """Return the derivatives of the mean exponent on benchmark b.
 
         They are taken at the losses of one model, the only row of `losses`.
@@ -356,7 +356,7 @@ class Member:
         return by_mean / n_tokens + by_deviations / scale.size
 
 
-def spread_out(values: NDArray, most: int) -> NDArray[np.int64]:
+def spread_out(values: NDArray, most: int) -> Integers:
     """Return the indices of at most `most` values, in ascending order.
 
     The chosen values are spread evenly over the ranks of all values.
@@ -370,7 +370,7 @@ def spread_out(values: NDArray, most: int) -> NDArray[np.int64]:
 
 
 def rows_to_learn_from(values: NDArray, accuracies: NDArray,
-                       most: int) -> NDArray[np.int64]:
+                       most: int) -> Integers:
     """Return the row indices of the models to fit hyper-parameters to.
 
     At most `most` models are spread evenly over the ranks of `values`, `(M,)`.
@@ -389,7 +389,7 @@ def rows_to_learn_from(values: NDArray, accuracies: NDArray,
     return rows
 
 
-def shares_by(scores: NDArray) -> NDArray[np.float64]:
+def shares_by(scores: NDArray) -> Floats:
     """Return the weights of C candidates from their scores, `(C, B)`.
 
     Scores, `(C, B)`, are negative log likelihoods of left-out families, so

@@ -7,6 +7,8 @@ undefined for the models that are left.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from csv_plugin.core.arrays import Booleans, Floats
+
 
 def mse(observed: ArrayLike, predicted: ArrayLike) -> float:
     """Return the mean squared error, as in Table 1 of Ge et al., ACL 2025."""
@@ -34,7 +36,7 @@ def spearman(observed: ArrayLike, predicted: ArrayLike) -> float:
     return float(correlations[0, 1])
 
 
-def _centred_ranks(values: NDArray) -> NDArray[np.float64]:
+def _centred_ranks(values: NDArray) -> Floats:
     """Return twice the mean rank of each of n values, minus n + 1, `(n,)`.
 
     Tied values share their mean rank. Doubling ranks and subtracting n + 1
@@ -43,7 +45,7 @@ def _centred_ranks(values: NDArray) -> NDArray[np.float64]:
     return best_ranks(values) - best_ranks(-values)
 
 
-def best_ranks(values: NDArray) -> NDArray[np.float64]:
+def best_ranks(values: NDArray) -> Floats:
     """Return the rank of each value, 1 for the largest; NaN stays NaN.
 
     Equal values share the best rank of the group. scipy.stats has such a
@@ -73,13 +75,13 @@ def mean_width(low: ArrayLike, high: ArrayLike) -> float:
     return _mean(widths)
 
 
-def _differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
+def _differences(a: ArrayLike, b: ArrayLike) -> Floats:
     """Return a minus b of the models that have a number in both."""
     first, second = _complete(a, b)
     return first - second
 
 
-def _complete(*arguments: ArrayLike) -> NDArray[np.float64]:
+def _complete(*arguments: ArrayLike) -> Floats:
     """Return one row per argument, with the models that have no NaN in any."""
     table = np.array(arguments, np.float64)
     is_missing = np.isnan(table)
@@ -87,7 +89,7 @@ def _complete(*arguments: ArrayLike) -> NDArray[np.float64]:
     return table[:, is_complete]
 
 
-def _mean(values: NDArray[np.float64] | NDArray[np.bool_]) -> float:
+def _mean(values: Floats | Booleans) -> float:
     """Return the mean of the values, or NaN if there is none."""
     if not values.size:
         return float('nan')

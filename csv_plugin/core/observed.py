@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc, gammaln
 
+from csv_plugin.core.arrays import Booleans, Floats, Integers
+
 #: Smallest number of language models that the statistical model of accuracies,
 #: or the curve of one benchmark, is fitted to. Two models would determine
 #: level and slope, and leave no error to learn from.
@@ -24,13 +26,13 @@ class Observed:
     name of each model's family. `chance`, `(B,)`, is the accuracy of guessing,
     a fraction. `n_items`, `(B,)`, is the number of items, 0 if unknown.
     """
-    accuracies: NDArray[np.float64]
+    accuracies: Floats
     families: Sequence[str]
-    chance: NDArray[np.float64]
-    n_items: NDArray[np.int64]
+    chance: Floats
+    n_items: Integers
 
     @cached_property
-    def at_chance(self) -> NDArray[np.bool_]:
+    def at_chance(self) -> Booleans:
         """Mask of the benchmarks on which all models may guess, `(B,)`."""
         found = []
         for b, column in enumerate(self.accuracies.T):
@@ -41,7 +43,7 @@ class Observed:
         return np.array(found, bool)
 
     @cached_property
-    def teaching(self) -> NDArray[np.bool_]:
+    def teaching(self) -> Booleans:
         """Mask of the benchmarks to learn hyper-parameters from, `(B,)`.
 
         Benchmarks at chance, and benchmarks on which all accuracies are 1, are
@@ -103,7 +105,7 @@ def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:
     return bool(p_value >= test_level or statistic == 0)
 
 
-def filled_items(n_items: NDArray) -> NDArray[np.float64]:
+def filled_items(n_items: NDArray) -> Floats:
     """Return numbers of items, `(B,)`, with a usual number in place of 0.
 
     It is the median of the known numbers, or `USUAL_ITEMS` if none is known.

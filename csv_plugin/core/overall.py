@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core import metrics
 from csv_plugin.core.accuracies import places
+from csv_plugin.core.arrays import Booleans, Floats
 from csv_plugin.core.joint import DRAWS, Joint
 from csv_plugin.core.predictions import Predictions
 
@@ -54,11 +55,11 @@ class MeanView(NamedTuple):
     ranks. `best` is the probability that the model has the largest mean. Each
     array is `(M,)`, NaN where unknown.
     """
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    first: NDArray[np.float64]
-    last: NDArray[np.float64]
-    best: NDArray[np.float64]
+    low: Floats
+    high: Floats
+    first: Floats
+    last: Floats
+    best: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +76,9 @@ class Overall:
     models: tuple[str, ...]
     benchmarks: tuple[str, ...]
     methods: tuple[str, ...]
-    observed: NDArray[np.float64]
-    values: NDArray[np.float64]
-    in_sample: NDArray[np.bool_]
+    observed: Floats
+    values: Floats
+    in_sample: Booleans
     views: Mapping[str, MeanView]
 
     @classmethod
@@ -167,7 +168,7 @@ class Overall:
         return len(self.benchmarks) > 1
 
     @property
-    def ranked(self) -> NDArray[np.bool_]:
+    def ranked(self) -> Booleans:
         """Mask of the models that get ranks, `(M,)`.
 
         If no model has an observed mean, these are all models. Otherwise they
@@ -181,12 +182,12 @@ class Overall:
             found &= ~np.isnan(self.values[:, 0])
         return found & (found.sum() > 1)
 
-    def observed_ranks(self) -> NDArray[np.float64]:
+    def observed_ranks(self) -> Floats:
         """Return the ranks by observed means, `(M,)`; NaN if not `ranked`."""
         means = np.where(self.ranked, self.observed, np.nan)
         return ranks(means)
 
-    def predicted_ranks(self) -> NDArray[np.float64]:
+    def predicted_ranks(self) -> Floats:
         """Return the ranks by predicted means, `(M, P)`; NaN if not `ranked`.
         """
         means = np.where(self.ranked[:, None], self.values, np.nan)
@@ -205,7 +206,7 @@ class Overall:
         largest_first = np.argsort(-means, kind='stable')
         return largest_first.tolist()
 
-    def differences(self) -> NDArray[np.float64]:
+    def differences(self) -> Floats:
         """Return predicted minus observed means, `(M, P)`.
 
         A difference is NaN if one of the two means is missing.
@@ -239,7 +240,7 @@ class Overall:
             return float('nan'), n_models
         return metrics.spearman(observed, predicted), n_models
 
-    def _held_out(self, p: int) -> NDArray[np.float64]:
+    def _held_out(self, p: int) -> Floats:
         """Return observed means, `(M,)`; NaN for training models of method p.
 
         `p` is the index of the method.
@@ -253,9 +254,9 @@ class Order(NamedTuple):
     `first` and `last` are the best and the worst rank in the range of likely
     ranks. `best` is the probability of rank 1. Each array is `(M,)`.
     """
-    first: NDArray[np.float64]
-    last: NDArray[np.float64]
-    best: NDArray[np.float64]
+    first: Floats
+    last: Floats
+    best: Floats
 
 
 def order_of(draws: NDArray, level: float) -> Order:
@@ -280,7 +281,7 @@ def order_of(draws: NDArray, level: float) -> Order:
     return Order(first, last, best)
 
 
-def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
+def _chosen(predictions: Predictions) -> Booleans:
     """Return the mask of the benchmarks that means are taken over, `(B,)`.
 
     The benchmarks to choose from are those that the first method predicts, or
@@ -314,7 +315,7 @@ def _chosen(predictions: Predictions) -> NDArray[np.bool_]:
     return chosen
 
 
-def _means(accuracies: NDArray[np.float64]) -> NDArray[np.float64]:
+def _means(accuracies: Floats) -> Floats:
     """Return means over the second axis; NaN if it has the length 0."""
     n_benchmarks = accuracies.shape[1] or np.nan
     means = accuracies.sum(axis=1) / n_benchmarks
@@ -323,7 +324,7 @@ def _means(accuracies: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.round(means, 12)
 
 
-def ranks(values: ArrayLike) -> NDArray[np.float64]:
+def ranks(values: ArrayLike) -> Floats:
     """Return the ranks of values within each column, 1 for the largest.
 
     NaN stays NaN. Equal values share the best rank of the group. A

@@ -58,6 +58,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, lapack
 
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.calibration import doubt_of
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, item_variance,
                                    line_at, moments)
@@ -94,10 +95,10 @@ class Applied(NamedTuple):
     each benchmark. `kernel`, `(B, M, M)`, is the sum of the parts times their
     squared amounts.
     """
-    part_variances: NDArray[np.float64]
-    scales: NDArray[np.float64]
-    noise: NDArray[np.float64]
-    kernel: NDArray[np.float64]
+    part_variances: Floats
+    scales: Floats
+    noise: Floats
+    kernel: Floats
 
 
 def natural(hyper: NDArray) -> tuple[NDArray, NDArray, NDArray]:
@@ -121,9 +122,9 @@ class Solution(NamedTuple):
     Both are 0 where there is no accuracy. `evidence`, `(B,)`, is the logarithm
     of the evidence of each benchmark up to a constant.
     """
-    dual: NDArray[np.float64]
-    inverse: list[NDArray[np.float64]]
-    evidence: NDArray[np.float64]
+    dual: Floats
+    inverse: list[Floats]
+    evidence: Floats
 
 
 class Posterior:
@@ -682,7 +683,7 @@ class Posterior:
         errors = self.accuracies - predicted
         return errors / deviation, deviation
 
-    def accuracy_scores(self) -> NDArray[np.float64]:
+    def accuracy_scores(self) -> Floats:
         """Return negative log scores of families left out, `(B,)`.
 
         Low is good. The scores are those of accuracies, not of exponents:

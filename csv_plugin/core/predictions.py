@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from csv_plugin.core.accuracies import AccuracyTable, places, position
+from csv_plugin.core.arrays import Booleans, Floats
 from csv_plugin.core.conventions import InputError, PublicNames, check_unique
 from csv_plugin.core.curve import item_variance
 from csv_plugin.core.formatting import (ANY, interval, number, percent,
@@ -140,19 +141,19 @@ class Predictions(PublicNames):
     models: tuple[str, ...]
     benchmarks: tuple[str, ...]
     methods: tuple[str, ...]
-    values: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    extrapolated: NDArray[np.bool_]
-    in_sample: NDArray[np.bool_]
-    observed: NDArray[np.float64]
+    values: Floats
+    low: Floats
+    high: Floats
+    extrapolated: Booleans
+    in_sample: Booleans
+    observed: Floats
     level: float
     missing: Mapping[Cell, Missing] = field(default_factory=dict)
     chance: Mapping[str, float] = field(default_factory=dict)
-    with_scores: NDArray[np.bool_] = _everywhere(False)
-    at_chance: NDArray[np.bool_] = _everywhere(False)
-    expected_error: NDArray[np.float64] = _everywhere(np.nan)
-    more_noise: NDArray[np.float64] = _everywhere(0.0)
+    with_scores: Booleans = _everywhere(False)
+    at_chance: Booleans = _everywhere(False)
+    expected_error: Floats = _everywhere(np.nan)
+    more_noise: Floats = _everywhere(0.0)
     outside_means: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -395,7 +396,7 @@ class Predictions(PublicNames):
         return [self.chance.get(name, 0.0) for name in self.benchmarks]
 
     @property
-    def says_little(self) -> NDArray[np.bool_]:
+    def says_little(self) -> Booleans:
         """True where an interval covers most of what is possible, `(M, B, P)`.
 
         Such an interval covers more than half of the range from the chance
@@ -412,7 +413,7 @@ class Predictions(PublicNames):
         at_chance = by_first_method.any(axis=(0, 2))
         return tuple(compress(self.benchmarks, at_chance))
 
-    def uninformative(self, method: str) -> NDArray[np.bool_]:
+    def uninformative(self, method: str) -> Booleans:
         """Return True where an interval rules nothing out, `(M, B)`.
 
         Such an interval is shown as `ANY`.
@@ -456,7 +457,7 @@ class Predictions(PublicNames):
         """Return True if at least one observed accuracy is known."""
         return bool(np.isfinite(self.observed).any())
 
-    def difference(self, method: str) -> NDArray[np.float64]:
+    def difference(self, method: str) -> Floats:
         """Return predicted minus observed accuracies, `(M, B)`.
 
         NaN where one of the two is missing.
@@ -464,7 +465,7 @@ class Predictions(PublicNames):
         p = self._place('methods', method)
         return self.values[:, :, p] - self.observed
 
-    def held_out(self, method: str) -> NDArray[np.bool_]:
+    def held_out(self, method: str) -> Booleans:
         """Return True for cells that can test the predictions, `(M, B)`.
 
         They have a predicted and an observed accuracy and are not `in_sample`.
@@ -473,7 +474,7 @@ class Predictions(PublicNames):
         has_both = ~np.isnan(self.difference(method))
         return has_both & ~self.in_sample[:, :, p]
 
-    def mean_difference(self, method: str) -> NDArray[np.float64]:
+    def mean_difference(self, method: str) -> Floats:
         """Return mean absolute differences over `held_out` cells, `(B,)`.
 
         NaN for a benchmark without such a cell.
@@ -507,7 +508,7 @@ class Predictions(PublicNames):
         high = np.where(fewer, wide_high, high)
         return low, high
 
-    def covered(self, method: str) -> NDArray[np.bool_]:
+    def covered(self, method: str) -> Booleans:
         """Return True for `held_out` cells inside their intervals, `(M, B)`.
 
         The intervals are those that `judged` returns.

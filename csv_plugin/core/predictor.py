@@ -14,6 +14,7 @@ import scipy
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.arrays import Floats, Integers
 from csv_plugin.core.conventions import (InputError, PublicNames, check_choice,
                                          check_unique)
 from csv_plugin.core.curve_model import CurveModel
@@ -54,9 +55,9 @@ class Units:
     texts. In a predictor by the method `paper`, it maps the name to a single
     column, the capability score of the benchmark (`lm.head.paper_head`).
     """
-    columns: NDArray[np.int64]
+    columns: Integers
     sources: NDArray[np.str_]
-    answers: Mapping[str, NDArray[np.int64]]
+    answers: Mapping[str, Integers]
 
     @classmethod
     def of(cls, columns: Columns) -> 'Units':
@@ -66,7 +67,7 @@ class Units:
         return cls(places, no_sources, answers={})
 
     @property
-    def tokens(self) -> NDArray[np.int64]:
+    def tokens(self) -> Integers:
         """Sorted indices of all columns that are tokens of answers."""
         places = [np.zeros(0, np.int64), *self.answers.values()]
         return np.unique(np.concatenate(places))
@@ -107,7 +108,7 @@ class Fit:
     names: tuple[str, ...]
     benchmarks: tuple[str, ...]
     main: tuple[str, ...]
-    losses: NDArray[np.float64]
+    losses: Floats
     observed: Observed
     units: Units
 
@@ -162,7 +163,7 @@ class Predictor(PublicNames):
     model: Union['AccuracyModel', CurveModel]
     benchmarks: tuple[BenchmarkFit, ...]
     versions: Mapping[str, str]
-    mean_losses: NDArray[np.float64]
+    mean_losses: Floats
     targets: Optional[TargetTokens] = None
     matrix: Optional['scipy.sparse.csc_array'] = None
 
@@ -199,12 +200,12 @@ class Predictor(PublicNames):
         return tuple(self.fit.observed.families)
 
     @property
-    def observed(self) -> NDArray[np.float64]:
+    def observed(self) -> Floats:
         """Accuracies of the fitted models, `(n, B)`, NaN if unknown."""
         return self.fit.observed.accuracies
 
     @property
-    def left_out(self) -> NDArray[np.float64]:
+    def left_out(self) -> Floats:
         """Accuracies predicted for the fitted models, `(n, B)`.
 
         Each model is predicted from models of other families.
@@ -260,7 +261,7 @@ class Predictor(PublicNames):
 
     # ---- weights
 
-    def slopes(self, benchmark: str) -> NDArray[np.float64]:
+    def slopes(self, benchmark: str) -> Floats:
         """Return derivatives of the exponent of a benchmark, `(K,)`.
 
         They are with respect to the loss of each column, at typical losses:
@@ -286,7 +287,7 @@ class Predictor(PublicNames):
                 found[units.answers[benchmark]] += share * by_token
         return found
 
-    def _score_weights(self, benchmark: str) -> NDArray[np.float64]:
+    def _score_weights(self, benchmark: str) -> Floats:
         """Return the coefficients of columns in a capability score, `(K,)`."""
         units = self.fit.units
         if benchmark in units.answers:
@@ -295,7 +296,7 @@ class Predictor(PublicNames):
             return found
         return self.columns.uniform
 
-    def weights(self, benchmark: str) -> NDArray[np.float64]:
+    def weights(self, benchmark: str) -> Floats:
         """Return the salience weight of every column, `(K,)`.
 
         It is the share of the column in the sum of `slopes`, divided by the
@@ -307,7 +308,7 @@ class Predictor(PublicNames):
         slopes = self.slopes(benchmark)
         return _weights(slopes, self.columns.uniform)
 
-    def token_weights(self, benchmark: str) -> NDArray[np.float64]:
+    def token_weights(self, benchmark: str) -> Floats:
         """Return the salience weight of every target token, `(T,)`.
 
         Equal weights are 1. The weight is NaN for tokens that are not part of
@@ -544,7 +545,7 @@ class Predictor(PublicNames):
         return self.targets, TokenColumns(self.columns, self.matrix)
 
 
-def _weights(slopes: NDArray, uniform: NDArray) -> NDArray[np.float64]:
+def _weights(slopes: NDArray, uniform: NDArray) -> Floats:
     """Return salience weights from slopes, `(K,)`.
 
     `uniform`, `(K,)`, has the coefficient of each column in the mean loss. A

@@ -13,6 +13,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.observed import LEAST_MODELS
 
@@ -146,12 +147,10 @@ def diagnose(score: NDArray, accuracy: NDArray,
     return tuple(found)
 
 
-def fit_curve(
-    score: NDArray[np.float64],
-    accuracy: NDArray[np.float64],
-    floor: float,
-    guess: Optional[NDArray[np.float64]] = None
-) -> tuple[Curve, NDArray[np.float64]]:
+def fit_curve(score: Floats,
+              accuracy: Floats,
+              floor: float,
+              guess: Optional[Floats] = None) -> tuple[Curve, Floats]:
     """Fit alpha and beta of the curve of one benchmark to n models (Eq. 4).
 
     `score` and `accuracy` are `(n,)`. Returns the curve, and its exponent as a

@@ -5,8 +5,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from csv_plugin.core.arrays import Integers
 from csv_plugin.core.conventions import InputError, utf8_bytes
 from csv_plugin.core.formatting import short_repr
 
@@ -21,8 +22,8 @@ class TokenSpans:
     are equal.
 
     Args:
-        starts (NDArray): First byte of each token. `(n,)`.
-        ends (NDArray): Byte after the last byte of each token. `(n,)`.
+        starts (Integers): First byte of each token. `(n,)`.
+        ends (Integers): Byte after the last byte of each token. `(n,)`.
         n_bytes (int): Length of the text in bytes.
 
     Raises:
@@ -32,8 +33,8 @@ class TokenSpans:
     >>> TokenSpans([0, 2], [2, 5], n_bytes=5).ends
     array([2, 5])
     """
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
+    starts: Integers
+    ends: Integers
     n_bytes: int
 
     def __post_init__(self) -> None:
@@ -86,16 +87,16 @@ class TextSpans(Sequence[TokenSpans]):
     `core.mapping` uses to cache what it computes from them.
 
     Args:
-        starts (NDArray): First byte of each token in its text. `(T,)`.
-        ends (NDArray): Byte after the last byte of each token. `(T,)`.
-        n_tokens (NDArray): Number of tokens of each text; the sum is T.
+        starts (Integers): First byte of each token in its text. `(T,)`.
+        ends (Integers): Byte after the last byte of each token. `(T,)`.
+        n_tokens (Integers): Number of tokens of each text; the sum is T.
             `(S,)`.
-        n_bytes (NDArray): Length of each text in bytes. `(S,)`.
+        n_bytes (Integers): Length of each text in bytes. `(S,)`.
     """
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    n_tokens: NDArray[np.int64]
-    n_bytes: NDArray[np.int64]
+    starts: Integers
+    ends: Integers
+    n_tokens: Integers
+    n_bytes: Integers
 
     def __post_init__(self) -> None:
         for array in vars(self).values():
@@ -176,7 +177,7 @@ class TextSpans(Sequence[TokenSpans]):
         arrays = self.starts, self.ends, self.n_tokens, self.n_bytes
         return tuple(array.tobytes() for array in arrays)
 
-    def tokens_of(self, rows: Sequence[int]) -> NDArray[np.int64]:
+    def tokens_of(self, rows: Sequence[int]) -> Integers:
         """Return indices of the tokens of some texts.
 
         `rows` are the indices of the texts. Tokens are in the order of `rows`.
@@ -189,21 +190,20 @@ class TextSpans(Sequence[TokenSpans]):
         return np.arange(len(shifts)) + shifts
 
     @cached_property
-    def token_offsets(self) -> NDArray[np.int64]:
+    def token_offsets(self) -> Integers:
         """Index of the first token of each text, and finally T, `(S + 1,)`."""
         return np.append(0, np.cumsum(self.n_tokens))
 
     @property
-    def placed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def placed(self) -> tuple[Integers, Integers]:
         """Starts and ends of tokens in the concatenated texts, `(T,)` each."""
         first_bytes = np.cumsum(self.n_bytes) - self.n_bytes
         first_byte = np.repeat(first_bytes, self.n_tokens)
         return first_byte + self.starts, first_byte + self.ends
 
 
-def _offset_arrays(
-        starts: ArrayLike,
-        ends: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _offset_arrays(starts: ArrayLike,
+                   ends: ArrayLike) -> tuple[Integers, Integers]:
     """Copy offsets to int64 arrays; refuse any but two of one shape `(n,)`.
     """
     arrays = np.array(starts), np.array(ends)
@@ -221,8 +221,7 @@ def _offset_arrays(
     return arrays[0].astype(np.int64), arrays[1].astype(np.int64)
 
 
-def _check_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
-                 n_bytes: int) -> None:
+def _check_order(starts: Integers, ends: Integers, n_bytes: int) -> None:
     """Raise an `InputError` for offsets outside the text or out of order."""
     of_tokens = np.column_stack([starts, ends]).ravel()
     edges = np.concatenate([[0], of_tokens, [n_bytes]])
@@ -240,7 +239,7 @@ def _check_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
             'without overlap.')
 
 
-def char_bounds(text: str) -> NDArray[np.int64]:
+def char_bounds(text: str) -> Integers:
     """Return the index of the first byte of each character of a text.
 
     The length of the text in bytes is added, so the shape is `(n_chars + 1,)`.

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from csv_plugin.core import metrics
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.arrays import Booleans
 from csv_plugin.core.conventions import InputError, check_known
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_mean_loss_predictor, fit_predictor
@@ -165,7 +165,7 @@ def geometric_mean(values: Iterable[float]) -> float:
 
 
 def _errors(table: Predictions, b: int,
-            says_nothing: NDArray[np.bool_]) -> BenchmarkErrors:
+            says_nothing: Booleans) -> BenchmarkErrors:
     """Return the errors on benchmark b of a table with a single method.
 
     `says_nothing`, `(M,)`, is True for models whose interval rules nothing

@@ -11,10 +11,10 @@ from typing import Any, Optional, TypeVar
 
 import numpy as np
 import requests
-from numpy.typing import NDArray
 from requests.adapters import HTTPAdapter
 from urllib3.util import Url, parse_url
 
+from csv_plugin.core.arrays import Integers
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.json_files import parse_json
 from csv_plugin.lm.engines.protocol import EngineFacts, EngineOptions
@@ -108,7 +108,7 @@ class CompletionsEngine(RowEngine):
         with ThreadPoolExecutor(self._concurrency) as pool:
             return list(pool.map(self._row_scores, rows))
 
-    def _row_scores(self, row: NDArray[np.int64]) -> RowScores:
+    def _row_scores(self, row: Integers) -> RowScores:
         """Ask the server for the log-probabilities of a row of ids."""
         # Servers refuse to generate fewer than one token.
         answer = self._ask(

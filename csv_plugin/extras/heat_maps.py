@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.conventions import InputError, utf8_bytes
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.predictor import Predictor
@@ -133,6 +134,6 @@ def _coloured(piece: Piece, full: float) -> str:
             f'rgba({colour}, {opacity:.2f})">{words}</span>')
 
 
-def _counted(weights: NDArray) -> NDArray[np.float64]:
+def _counted(weights: NDArray) -> Floats:
     """Return the weights that are not NaN; only their tokens count."""
     return weights[~np.isnan(weights)]

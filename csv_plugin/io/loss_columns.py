@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.metric_names import LOSSES, is_accuracy
 
 #: Words for counts and settings of a training, one of which the name of such a
@@ -68,8 +68,7 @@ def _counts(columns: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def no_losses(columns: Sequence[str],
-              values: NDArray[np.float64]) -> dict[str, str]:
+def no_losses(columns: Sequence[str], values: Floats) -> dict[str, str]:
     """Return the columns that cannot be losses, with the reason for each.
 
     `values` has the values of M models in K columns, `(M, K)`, NaN where there
@@ -98,7 +97,7 @@ def no_losses(columns: Sequence[str],
     return found
 
 
-def _whole(values: NDArray[np.float64]) -> list[int]:
+def _whole(values: Floats) -> list[int]:
     """Return the columns of whole numbers, if other columns have hardly any.
 
     A column of zeros is not among them. Indices are returned.
@@ -114,7 +113,7 @@ def _whole(values: NDArray[np.float64]) -> list[int]:
     return np.flatnonzero(found).tolist()
 
 
-def _constant(values: NDArray[np.float64]) -> list[int]:
+def _constant(values: Floats) -> list[int]:
     """Return indices of columns with the same number above 0 in all rows."""
     first = values[0]
     is_same = (values == first).all(axis=0)
@@ -122,7 +121,7 @@ def _constant(values: NDArray[np.float64]) -> list[int]:
     return np.flatnonzero(found).tolist()
 
 
-def _far(values: NDArray[np.float64]) -> list[int]:
+def _far(values: Floats) -> list[int]:
     """Return indices of columns whose values are far from most other columns.
     """
     # Losses in the same unit, of any columns, differ by less than this factor.

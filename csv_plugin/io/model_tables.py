@@ -16,6 +16,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.arrays import Booleans, Floats
 from csv_plugin.core.conventions import InputError, check_list, check_unique
 from csv_plugin.core.escaping import did_you_mean
 from csv_plugin.core.failed_scoring import check_models
@@ -49,7 +50,7 @@ class ModelColumns(NamedTuple):
     """
     models: tuple[str, ...]
     columns: tuple[str, ...]
-    values: NDArray[np.float64]
+    values: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,8 +398,8 @@ def _of_tensor(file: str) -> ModelColumns:
     return ModelColumns(models, columns, values.astype(np.float64))
 
 
-def _refuse(file: str, table: ModelColumns, wrong: NDArray[np.bool_],
-            expected: str, remedy: str) -> None:
+def _refuse(file: str, table: ModelColumns, wrong: Booleans, expected: str,
+            remedy: str) -> None:
     """Raise an `InputError` about the cells where `wrong`, `(M, K)`, is True.
     """
     places = []

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.io.files import FilePath, read_bytes
 
@@ -33,9 +33,8 @@ def read_rows_of(path: FilePath,
             yield from batch.to_pylist()
 
 
-def read_numbers(
-        path: FilePath, key: str
-) -> tuple[tuple[str, ...], tuple[str, ...], NDArray[np.float64]]:
+def read_numbers(path: FilePath,
+                 key: str) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
     """Read a table with a column `key` of names and other columns of numbers.
 
     Returns the M names, the names of the K other columns, and the numbers in

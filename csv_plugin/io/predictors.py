@@ -16,6 +16,7 @@ import scipy
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracy_model import AccuracyModel
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.curve_model import CurveModel, Curves
 from csv_plugin.core.features import Columns
@@ -269,7 +270,7 @@ def _fit(header: Mapping[str, Any], part: _Arrays, units: Units) -> Fit:
         units=units)
 
 
-def _losses(part: _Arrays, units: Units) -> NDArray[np.float64]:
+def _losses(part: _Arrays, units: Units) -> Floats:
     """Join the losses of all columns, `(n, K)`.
 
     In the file, the columns of tokens of answers are in an array of their own.

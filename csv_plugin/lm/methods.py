@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.arrays import Booleans
 from csv_plugin.core.conventions import InputError, check_choice, check_list
 from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
                                       answer_mask, text_columns)
@@ -31,7 +31,7 @@ PAPER = 'paper'
 
 
 def answers_by_source(table: LossTable, texts: TextSet,
-                      targets: TargetTokens) -> dict[str, NDArray[np.bool_]]:
+                      targets: TargetTokens) -> dict[str, Booleans]:
     """Return a mask of the scored answer tokens of each source, `(T,)`.
 
     The sources are sorted by name. Sources without answers are left out.

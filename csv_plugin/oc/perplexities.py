@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Any, Optional
 
 import numpy as np
-from numpy.typing import NDArray
 from opencompass.models import HuggingFaceBaseModel
 from opencompass.models.huggingface_above_v4_33 import _convert_base_messages
 from opencompass.registry import MODELS
 
+from csv_plugin.core.arrays import Floats
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine
 from csv_plugin.lm.engines.windows import by_window, cut_windows
 
@@ -32,11 +32,9 @@ class BatchedBaseModel(HuggingFaceBaseModel):
     def _engine(self) -> TransformersEngine:
         return TransformersEngine(self.model)
 
-    def get_ppl(
-            self,
-            inputs: Sequence[Any],
-            mask_length: Optional[Sequence[int]] = None
-    ) -> NDArray[np.float64]:
+    def get_ppl(self,
+                inputs: Sequence[Any],
+                mask_length: Optional[Sequence[int]] = None) -> Floats:
         """Return the mean loss of each text in nats per token, `(n,)`.
 
         As in OpenCompass, the losses of all tokens but the first are summed

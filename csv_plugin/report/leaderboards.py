@@ -6,9 +6,9 @@ from types import MappingProxyType
 from typing import Any, Optional
 
 import numpy as np
-from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.formatting import percent
 from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.overall import NamedJoint, Overall
@@ -217,7 +217,7 @@ def known_in_run(observed: ObservedAccuracies, folders: Folders,
 
 
 def _more_noise(predictions: Predictions, predictors: Predictors,
-                items: Items) -> NDArray[np.float64]:
+                items: Items) -> Floats:
     """Return the additional variance of accuracies of few items, `(M, B, P)`.
 
     It is divided by p (1 - p), where p is the accuracy. For n items that were
@@ -238,7 +238,7 @@ def _more_noise(predictions: Predictions, predictors: Predictors,
 
 
 def _observed_accuracies(observed: ObservedAccuracies, models: Collection[str],
-                         benchmarks: Collection[str]) -> NDArray[np.float64]:
+                         benchmarks: Collection[str]) -> Floats:
     """Return observed accuracies, fractions, `(M, B)`; NaN if missing."""
     values = np.full((len(models), len(benchmarks)), np.nan)
     for m, model in enumerate(models):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.escaping import same_look
 from csv_plugin.core.formatting import number, percent
 from csv_plugin.core.model_losses import MIXED
@@ -398,7 +399,7 @@ def outlier_notes(predictor: Predictor) -> list[str]:
     ]
 
 
-def _mean(errors: NDArray[np.float64]) -> float:
+def _mean(errors: Floats) -> float:
     """Return the mean of fractions, in points.
 
     NaN are left out; the result is NaN if nothing remains.

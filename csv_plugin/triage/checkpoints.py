@@ -7,6 +7,7 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.checkpoint_names import read_revision
 from csv_plugin.io.files import FilePath
@@ -226,7 +227,7 @@ def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
     return 'steps' if without else 'tokens'
 
 
-def _amounts_done(checkpoints: Sequence[Checkpoint]) -> NDArray[np.float64]:
+def _amounts_done(checkpoints: Sequence[Checkpoint]) -> Floats:
     """Return the tokens of n checkpoints, or else their steps, `(n,)`."""
     in_tokens = choose_measure(checkpoints) == 'tokens'
     done = []
@@ -256,7 +257,7 @@ def known_budgets(checkpoints: Iterable[Checkpoint]) -> dict[str, float]:
 
 def rows_by_run(
     checkpoints: Sequence[Checkpoint]
-) -> dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]]:
+) -> dict[str, tuple[NDArray[np.intp], Floats]]:
     """Return the indices and tokens (or steps) of the checkpoints of each run.
 
     Both arrays are `(n,)` for a run with n checkpoints. Runs are sorted by

@@ -24,6 +24,7 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.conventions import InputError
 from csv_plugin.triage.future_losses import LossForecast, worse_and_better
 from csv_plugin.triage.runs import Run
@@ -79,7 +80,7 @@ class GainLaw:
                 self._dual = inverse @ gains
                 self.left_out = end - errors
 
-    def forecast(self, states: NDArray) -> NDArray[np.float64]:
+    def forecast(self, states: NDArray) -> Floats:
         """Forecast states at the end from `states` at the share.
 
         Both are `(m, 1 + K)`.
@@ -113,7 +114,7 @@ class GainLaw:
         ratio = square / max(usual_square, LEAST_SQUARE)
         return max(1.0, math.sqrt(ratio))
 
-    def _covariances(self, states: NDArray) -> NDArray[np.float64]:
+    def _covariances(self, states: NDArray) -> Floats:
         """Return covariances of the gains of m states and n runs, `(m, n)`."""
         # Prior variance of the gain that all runs share, in units of the
         # penalty. It is so large that the penalty hardly reduces this gain.
@@ -125,7 +126,7 @@ class GainLaw:
         return covariances
 
 
-def _inverse_squares(deviations: NDArray) -> NDArray[np.float64]:
+def _inverse_squares(deviations: NDArray) -> Floats:
     """Return the weights of the parts of a state, `(1 + K,)`.
 
     `deviations`, `(n, 1 + K)`, are states minus their mean. The weight of the
@@ -143,7 +144,7 @@ def _inverse_squares(deviations: NDArray) -> NDArray[np.float64]:
 
 
 def _left_out_errors(inverse: NDArray, gains: NDArray,
-                     families: Sequence[str]) -> NDArray[np.float64]:
+                     families: Sequence[str]) -> Floats:
     """Return errors of gains forecast from all other families, `(n, 1 + K)`.
 
     `inverse` is A^-1, where A are the covariances plus the penalty on the

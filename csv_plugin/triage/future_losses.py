@@ -16,6 +16,7 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.joint import Joint
 from csv_plugin.core.predictor import Predictor
@@ -37,8 +38,8 @@ class LossForecast:
         common: Share of the error variance that all models have in common,
             so that it does not change their order.
     """
-    logs: NDArray[np.float64]
-    errors: NDArray[np.float64]
+    logs: Floats
+    errors: Floats
     common: float = 0.0
 
 
@@ -66,7 +67,7 @@ def with_loss_errors(joint: Joint, predictor: Predictor, table: FeatureTable,
 
 
 def _changes(predictor: Predictor, table: FeatureTable, losses: NDArray,
-             errors: NDArray) -> NDArray[np.float64]:
+             errors: NDArray) -> Floats:
     """Return the changes of a model's exponents by n errors, `(n, B)`.
 
     `losses`, `(1, K)`, are the expected losses of the model in the columns of
@@ -80,7 +81,7 @@ def _changes(predictor: Predictor, table: FeatureTable, losses: NDArray,
 
 
 def _exponents(predictor: Predictor, table: FeatureTable,
-               losses: NDArray) -> NDArray[np.float64]:
+               losses: NDArray) -> Floats:
     """Return the expected exponents, `(n, B)`, at losses `(n, K)`."""
     names = tuple(map(str, range(len(losses))))
     models = FeatureTable(names, table.columns, losses)
@@ -88,7 +89,7 @@ def _exponents(predictor: Predictor, table: FeatureTable,
     return joint.mean
 
 
-def log_losses(predictor: Predictor, losses: NDArray) -> NDArray[np.float64]:
+def log_losses(predictor: Predictor, losses: NDArray) -> Floats:
     """Return logarithms of losses, `(M, K)`, as the predictor takes them.
 
     The lower bound of the losses on a unit is `settings.least` times the
@@ -108,7 +109,7 @@ def log_losses(predictor: Predictor, losses: NDArray) -> NDArray[np.float64]:
     return logs
 
 
-def losses_of(predictor: Predictor, logs: NDArray) -> NDArray[np.float64]:
+def losses_of(predictor: Predictor, logs: NDArray) -> Floats:
     """Return the losses, `(M, K)`, that `log_losses` turns into `logs`.
 
     A loss that `log_losses` raised to its lower bound becomes this bound.

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.comparing import MARGIN
 from csv_plugin.core.comparison import MEAN
 from csv_plugin.core.formatting import (counted, number, possible_ranks,
@@ -82,9 +83,9 @@ class Triage:
     predictions: Predictions
     ends: tuple[End, ...]
     forecasts: Predictions
-    means: NDArray[np.float64]
+    means: Floats
     orders: Mapping[str, Order]
-    best_of_all: NDArray[np.float64]
+    best_of_all: Floats
     verdicts: tuple[str, ...]
     joint: Joint
     notes: tuple[str, ...]

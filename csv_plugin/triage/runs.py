@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import short_repr
@@ -34,10 +34,10 @@ class Run:
     """
     name: str
     checkpoints: tuple[str, ...]
-    tokens: NDArray[np.float64]
+    tokens: Floats
     budget: float
-    states: NDArray[np.float64]
-    mean_loss: NDArray[np.float64]
+    states: Floats
+    mean_loss: Floats
 
     def __post_init__(self) -> None:
         increases = np.diff(self.tokens)
@@ -58,7 +58,7 @@ class Run:
     __repr__ = short_repr
 
     @property
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> Floats:
         """Shares of the budget that checkpoints have reached, `(n,)`.
 
         They are in (0, 1], or NaN if the budget is unknown.
@@ -77,7 +77,7 @@ class Run:
         slack = 1.2
         return bool(self.shares[0] <= slack * share)
 
-    def at(self, share: float) -> NDArray[np.float64]:
+    def at(self, share: float) -> Floats:
         """Return the state at a share of the budget, `(1 + K,)`.
 
         Between two checkpoints, states are interpolated linearly in the

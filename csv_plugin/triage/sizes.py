@@ -21,6 +21,7 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.future_losses import (LossForecast, Split,
@@ -87,12 +88,12 @@ class LossLaw:
         penalised = design.T @ design + np.diag(penalties)
         self.coefficients = np.linalg.solve(penalised, design.T @ logs)
 
-    def logs(self, models: Sequence[ModelInfo]) -> NDArray[np.float64]:
+    def logs(self, models: Sequence[ModelInfo]) -> Floats:
         """Return expected logarithms of the losses of m models, `(m, K)`."""
         logs: NDArray = self._design(models) @ self.coefficients
         return logs
 
-    def _design(self, models: Sequence[ModelInfo]) -> NDArray[np.float64]:
+    def _design(self, models: Sequence[ModelInfo]) -> Floats:
         """Return the design matrix of m models, `(m, coefficients)`."""
         n_models = len(models)
         ones = np.ones((n_models, 1))
@@ -107,7 +108,7 @@ class LossLaw:
 
 
 def back_test(logs: NDArray, models: Sequence[ModelInfo],
-              is_new: bool) -> NDArray[np.float64]:
+              is_new: bool) -> Floats:
     """Return E errors of the law in logarithms of losses, `(E, K)`.
 
     `logs`, `(n, K)`, are logarithms of the losses of n models. Errors are
@@ -146,7 +147,7 @@ def _one_left_out(models: Sequence[ModelInfo],
 
 
 def _errors(logs: NDArray, models: Sequence[ModelInfo],
-            splits: Iterable[Split], is_new: bool) -> NDArray[np.float64]:
+            splits: Iterable[Split], is_new: bool) -> Floats:
     """Return the errors of laws on held-out models, `(E, K)`.
 
     In each split, a law is fitted to the first group of models, and predicts
@@ -178,8 +179,7 @@ def _differ_in_both(models: Sequence[ModelInfo]) -> bool:
     return bool(ranges.all())
 
 
-def _growth(models: Sequence[ModelInfo],
-            known: Sequence[ModelInfo]) -> NDArray[np.float64]:
+def _growth(models: Sequence[ModelInfo], known: Sequence[ModelInfo]) -> Floats:
     """Return the factor by which errors grow with compute, `(m, 1)`.
 
     It is 1 up to the largest compute of the `known` models. Beyond, it rises
@@ -195,7 +195,7 @@ def _growth(models: Sequence[ModelInfo],
     return growth[:, None]
 
 
-def amounts_of(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
+def amounts_of(models: Sequence[ModelInfo]) -> Floats:
     """Return parameters in billions and tokens of n models, `(n, 2)`."""
     amounts = np.zeros((len(models), 2))
     for m, row in enumerate(models):
@@ -203,14 +203,14 @@ def amounts_of(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
     return amounts
 
 
-def _powers(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
+def _powers(models: Sequence[ModelInfo]) -> Floats:
     """Return N^-0.2 and D^-0.2 of n models, `(n, 2)`."""
     exponent = -0.2
     amounts = amounts_of(models)
     return amounts**exponent
 
 
-def log_compute(models: Sequence[ModelInfo]) -> NDArray[np.float64]:
+def log_compute(models: Sequence[ModelInfo]) -> Floats:
     """Return logarithms of parameters times tokens, `(n,)`."""
     logs = np.log(amounts_of(models))
     return logs.sum(axis=1)

@@ -7,6 +7,7 @@ from typing import Any, Optional
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.comparison import MEAN, Comparison
 from csv_plugin.core.noise import LOSS, PREDICTED
 from csv_plugin.core.predictions import Predictions
@@ -50,7 +51,7 @@ def curves_of(triage: Triage,
     return points
 
 
-def _limits(table: Predictions) -> NDArray[np.float64]:
+def _limits(table: Predictions) -> Floats:
     """Return one model's accuracies and interval limits, `(3, B)`.
 
     The rows are the accuracies, the lower and the upper limits.

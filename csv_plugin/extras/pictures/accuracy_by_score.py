@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.arrays import Booleans
 from csv_plugin.core.conventions import InputError, check_known
 from csv_plugin.core.curve import accuracy_of
 from csv_plugin.core.escaping import one_line
@@ -46,13 +47,13 @@ class CapabilityPoints:
     families: tuple[str, ...]
     exponents: NDArray
     accuracies: NDArray
-    fitted: NDArray[np.bool_]
+    fitted: Booleans
     fitted_range: tuple[float, float]
     floor: float
     chance: float
 
     @property
-    def drawn(self) -> NDArray[np.bool_]:
+    def drawn(self) -> Booleans:
         """Whether each model has an exponent and an accuracy, `(M,)`."""
         return np.isfinite(self.exponents) & np.isfinite(self.accuracies)
 

@@ -7,8 +7,8 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
-from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.escaping import one_line
 from csv_plugin.extras.pictures.style import (COLOURS, Look, explain, handle,
                                               looks, pad, panels, picture,
@@ -62,7 +62,7 @@ def steps_picture(steps: TrainingSteps, families: Mapping[str, str]) -> Figure:
     return figure
 
 
-def _errors(steps: TrainingSteps, split: str, b: int) -> NDArray[np.float64]:
+def _errors(steps: TrainingSteps, split: str, b: int) -> Floats:
     """Return the root mean squared error at each step, in points, `(S,)`.
 
     It is that of the models of a split on benchmark `b`.

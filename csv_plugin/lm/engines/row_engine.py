@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Floats, Integers
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.losses import ROUNDING
@@ -30,7 +31,7 @@ _SMALLEST = np.finfo(np.float32).smallest_subnormal
 #: distribution over a million ids has -13.8.
 LOWEST = float(np.log(_SMALLEST, dtype=float))
 
-Rows = Sequence[NDArray[np.int64]]
+Rows = Sequence[Integers]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +42,8 @@ class RowScores:
     `(n - 1,)`, are the log-probabilities in nats of each id but the first,
     given the ids before it.
     """
-    ids: NDArray[np.int64]
-    log_probs: NDArray[np.float64]
+    ids: Integers
+    log_probs: Floats
 
 
 class RowEngine(ABC):
@@ -85,7 +86,7 @@ class RowEngine(ABC):
             yield batch, losses
 
 
-def _log_probs(engine: RowEngine, rows: Rows) -> list[NDArray[np.float64]]:
+def _log_probs(engine: RowEngine, rows: Rows) -> list[Floats]:
     """Return the log-probabilities of each row, after checking them.
 
     They are in nats, between `LOWEST` and 0.

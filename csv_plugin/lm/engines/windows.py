@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from csv_plugin.core.arrays import Integers
 from csv_plugin.core.conventions import InputError
 
 
@@ -21,12 +22,12 @@ class Window:
     index of the first scored token in the text.
     """
     text: int
-    inputs: NDArray[np.int64]
-    targets: NDArray[np.int64]
+    inputs: Integers
+    targets: Integers
     first: int
 
     @property
-    def row(self) -> NDArray[np.int64]:
+    def row(self) -> Integers:
         """The ids of the inputs and of the last target, `(n + 1,)`."""
         last_target = self.targets[-1:]
         return np.append(self.inputs, last_target)
@@ -43,7 +44,7 @@ def window_stride(context: int) -> int:
     return max(1, context // 2)
 
 
-def cut_windows(text: int, ids: NDArray[np.int64], prefix: Optional[int],
+def cut_windows(text: int, ids: Integers, prefix: Optional[int],
                 context: int) -> list[Window]:
     """Return windows that score each token of a text once.
 

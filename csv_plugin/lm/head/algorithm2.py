@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.arrays import Booleans, Floats, Integers
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.scaling_law import Curve, fit_curve
@@ -37,10 +38,10 @@ class Evaluation:
     """
     head: ScoringHead
     preactivations: Tensor
-    scores: NDArray[np.float64]
-    lines: NDArray[np.float64]
+    scores: Floats
+    lines: Floats
     curve: Curve
-    predicted: NDArray[np.float64]
+    predicted: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +56,10 @@ class HeadObjective:
     """
     states: Tensor
     losses: Tensor
-    accuracy: NDArray[np.float64]
-    floor: NDArray[np.float64]
-    train: NDArray[np.bool_]
-    validation: NDArray[np.bool_]
+    accuracy: Floats
+    floor: Floats
+    train: Booleans
+    validation: Booleans
 
     @classmethod
     def of(cls, states: Tensor, table: LossTable, accuracies: AccuracyTable,
@@ -77,7 +78,7 @@ class HeadObjective:
             validation=np.isin(models, validation))
 
     @property
-    def was_run(self) -> NDArray[np.bool_]:
+    def was_run(self) -> Booleans:
         """Whether each model was run on each benchmark, bool, `(M, B)`."""
         return ~np.isnan(self.accuracy)
 
@@ -89,7 +90,7 @@ class HeadObjective:
             floor=self.floor[benchmarks])
 
     def evaluate(self, head: ScoringHead,
-                 lines: Optional[NDArray[np.float64]]) -> Evaluation:
+                 lines: Optional[Floats]) -> Evaluation:
         """Compute Eq. 3, Eq. 1 and Eq. 4, in this order.
 
         The fit of Eq. 4 starts at `lines`, which are the `Evaluation.lines` of
@@ -136,7 +137,7 @@ class HeadObjective:
         return evaluation.head.gradient(self.states, evaluation.preactivations,
                                         by_weight)
 
-    def errors(self, evaluation: Evaluation) -> NDArray[np.float64]:
+    def errors(self, evaluation: Evaluation) -> Floats:
         """Return mean squared errors, `(2, B)`.
 
         The first row is for the train models, the second for the validation
@@ -151,7 +152,7 @@ class HeadObjective:
 
 #: A function that is called with the step, the indices of the benchmarks that
 #: have not stopped, and the heads of these benchmarks at this step.
-Observer = Callable[[int, NDArray[np.int64], Evaluation], None]
+Observer = Callable[[int, Integers, Evaluation], None]
 
 
 class Recorder:
@@ -175,7 +176,7 @@ class Recorder:
         self.alpha = np.full(shape, np.nan)
         self.beta = np.full(shape, np.nan)
 
-    def __call__(self, step: int, running: NDArray[np.int64],
+    def __call__(self, step: int, running: Integers,
                  evaluation: Evaluation) -> None:
         weights = functional.softplus(evaluation.preactivations)
         scores = weighted_losses(self.losses, weights)
@@ -203,9 +204,9 @@ class TrainedHeads:
     benchmarks: tuple[str, ...]
     head: ScoringHead
     curve: Curve
-    best_step: NDArray[np.int64]
+    best_step: Integers
 
-    def predict(self, states: Tensor, table: LossTable) -> NDArray[np.float64]:
+    def predict(self, states: Tensor, table: LossTable) -> Floats:
         """Return predicted accuracies of the M models of a table, `(M, B)`.
 
         `states` are at the tokens of the table.

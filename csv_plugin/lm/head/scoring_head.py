@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from csv_plugin.core.arrays import Floats
 from csv_plugin.core.losses import LossTable
 
 #: Rows of a block: 4 MB of float32 at H = 2048, which stay in the cache.
@@ -127,7 +128,7 @@ def losses_per_character(table: LossTable, states: Tensor) -> Tensor:
     return torch.from_numpy(losses).to(states.device)
 
 
-def weighted_losses(losses: Tensor, weights: Tensor) -> NDArray[np.float64]:
+def weighted_losses(losses: Tensor, weights: Tensor) -> Floats:
     """Return the capability scores of Eq. 1, `(M, B)`.
 
     `losses`, `(M, T)`, are from `losses_per_character`; `weights` are

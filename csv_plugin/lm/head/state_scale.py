@@ -7,6 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from csv_plugin.core.arrays import Booleans, Floats
+
 
 @dataclass(frozen=True, eq=False)
 class StateScale:
@@ -14,11 +16,11 @@ class StateScale:
 
     The spread is the standard deviation; where it is 0, it is replaced by 1.
     """
-    mean: NDArray[np.float64]
-    spread: NDArray[np.float64]
+    mean: Floats
+    spread: Floats
 
     @classmethod
-    def of(cls, states: Tensor, counted: NDArray[np.bool_]) -> 'StateScale':
+    def of(cls, states: Tensor, counted: Booleans) -> 'StateScale':
         """Return the scale of states, `(T, H)`, over the counted tokens.
 
         `counted`, `(T,)`, is a mask of these tokens.
@@ -49,7 +51,7 @@ class StateScale:
         return standardised
 
 
-def _blocks(states: Tensor, tokens: NDArray) -> Iterator[NDArray[np.float64]]:
+def _blocks(states: Tensor, tokens: NDArray) -> Iterator[Floats]:
     """Yield the states at some tokens in blocks, each `(n, H)`."""
     # A block of 4096 tokens takes 64 MB in float64 if H is 2048.
     n_tokens = 4096

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Floats, Integers
 from csv_plugin.core.scaling_law import Curve
 
 #: Kinds of models: the heads are fitted to training models, validation models
@@ -33,18 +34,18 @@ class TrainingSteps:
     benchmarks: tuple[str, ...]
     models: tuple[str, ...]
     splits: NDArray
-    accuracies: NDArray[np.float64]
-    scores: NDArray[np.float64]
+    accuracies: Floats
+    scores: Floats
     curve: Curve
-    best_step: NDArray[np.int64]
+    best_step: Integers
 
-    def predicted(self) -> NDArray[np.float64]:
+    def predicted(self) -> Floats:
         """Return predicted accuracies as fractions, `(S, M, B)`."""
         scores = self.scores.swapaxes(1, 2)  # (S, B, M)
         accuracies = self.curve.accuracies(scores)
         return accuracies.swapaxes(1, 2)
 
-    def mse(self, split: str) -> NDArray[np.float64]:
+    def mse(self, split: str) -> Floats:
         """Return the mean squared error on the models of a split, `(S, B)`.
 
         It is NaN where none of these models has an accuracy.

@@ -9,14 +9,15 @@ from collections.abc import Sequence, Set
 from itertools import accumulate
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from csv_plugin.core.arrays import Booleans, Integers
 from csv_plugin.core.spans import TokenSpans, char_bounds
 from csv_plugin.lm.tokens.token_bytes import (readings, readings_of_all,
                                               without_prefix_spaces)
 
 
-def from_offsets(tokens: Sequence[str], is_unknown: NDArray[np.bool_],
+def from_offsets(tokens: Sequence[str], is_unknown: Booleans,
                  offsets: ArrayLike, text: str) -> TokenSpans | None:
     """Return spans from the tokenizer's character offsets, after repairs.
 
@@ -70,8 +71,7 @@ def from_surfaces(tokens: Sequence[str], added: Set[str],
     return None
 
 
-def _in_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
-              length: int) -> bool:
+def _in_order(starts: Integers, ends: Integers, length: int) -> bool:
     """Return whether starts and ends of ranges rise and stay in the text."""
     if not len(starts) or np.any(starts > ends):
         return False
@@ -81,8 +81,7 @@ def _in_order(starts: NDArray[np.int64], ends: NDArray[np.int64],
     return bool(np.all(steps >= 0))
 
 
-def _overlaps(starts: NDArray[np.int64],
-              ends: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _overlaps(starts: Integers, ends: Integers) -> Booleans:
     """Return whether each token overlaps a neighbouring token, `(n,)`."""
     neighbours_overlap = starts[1:] < ends[:-1]  # (n - 1,)
     overlaps_next = np.append(neighbours_overlap, False)
@@ -90,8 +89,8 @@ def _overlaps(starts: NDArray[np.int64],
     return overlaps_next | overlaps_previous
 
 
-def _empty_added_spaces(tokens: Sequence[str], starts: NDArray[np.int64],
-                        ends: NDArray[np.int64], text: str) -> None:
+def _empty_added_spaces(tokens: Sequence[str], starts: Integers,
+                        ends: Integers, text: str) -> None:
     """Make the spans of spaces that the tokenizer added empty, in place.
 
     The span of such a space claims characters of a neighbouring word. In a
@@ -116,8 +115,7 @@ def _empty_added_spaces(tokens: Sequence[str], starts: NDArray[np.int64],
             starts[i] = ends[i]
 
 
-def _tile(starts: NDArray[np.int64], ends: NDArray[np.int64],
-          text: str) -> TokenSpans | None:
+def _tile(starts: Integers, ends: Integers, text: str) -> TokenSpans | None:
     """Return byte spans that tile the text, from ranges of characters.
 
     Overlaps are divided and gaps are closed. The result is None if a gap
@@ -151,8 +149,7 @@ def _tile(starts: NDArray[np.int64], ends: NDArray[np.int64],
     return TokenSpans(begins, stops, n_bytes)
 
 
-def _cuts(starts: NDArray[np.int64],
-          ends: NDArray[np.int64]) -> NDArray[np.int64]:
+def _cuts(starts: Integers, ends: Integers) -> Integers:
     """Return the byte at which each token ends and the next one starts.
 
     For n tokens, `starts`, `(n - 1,)`, are the first bytes of tokens 2 to n,
@@ -176,7 +173,7 @@ def _cuts(starts: NDArray[np.int64],
 
 
 def _place(pieces: Sequence[str],
-           chars: Sequence[str]) -> tuple[NDArray[np.int64], ...]:
+           chars: Sequence[str]) -> tuple[Integers, ...]:
     """Return where folded pieces start and end, as character indices.
 
     The two arrays contain, for each piece, the index of its first character in

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 from huggingface_hub.constants import HF_HUB_CACHE
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from transformers import BatchEncoding, PreTrainedTokenizerBase
 
+from csv_plugin.core.arrays import Integers
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.spans import TokenSpans
@@ -40,7 +40,7 @@ class TokenizedText:
     tile the text. `unknown` is the number of tokens that stand for text
     outside the vocabulary.
     """
-    ids: NDArray[np.int64]
+    ids: Integers
     spans: TokenSpans
     unknown: int
 
@@ -128,8 +128,8 @@ def _tokenize_batch(tokenizer: PreTrainedTokenizerBase, file: Tokenizer | None,
     return tokenized
 
 
-def _aligned(tokenizer: PreTrainedTokenizerBase, text: Text,
-             ids: NDArray[np.int64], tokens: list[str]) -> TokenSpans:
+def _aligned(tokenizer: PreTrainedTokenizerBase, text: Text, ids: Integers,
+             tokens: list[str]) -> TokenSpans:
     """Return spans from an alignment of the token strings with the text."""
     # If possible, unknown tokens are replaced by the text they stand for.
     surfaces = tokenizer.tokenize(text.text)
@@ -149,7 +149,7 @@ def _aligned(tokenizer: PreTrainedTokenizerBase, text: Text,
 
 
 def _token_strings(tokenizer: PreTrainedTokenizerBase,
-                   all_ids: Sequence[NDArray[np.int64]]) -> list[list[str]]:
+                   all_ids: Sequence[Integers]) -> list[list[str]]:
     """Return the tokens of each text as the vocabulary writes them."""
     used_ids = np.unique(np.concatenate(all_ids))
     used = used_ids.tolist()
