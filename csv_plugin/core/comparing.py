@@ -26,6 +26,7 @@ from csv_plugin.core.joint import Joint
 from csv_plugin.core.model_losses import TokenLossDump, mixed_engines
 from csv_plugin.core.noise import (BETTER, COMBINED, LOSS, OBSERVED, PREDICTED,
                                    RUNS, UNCLEAR, WORSE, Difference)
+from csv_plugin.core.other_units import unit_notes
 from csv_plugin.core.paired import PairedAnswers
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.runs import run_of
@@ -166,6 +167,8 @@ def _compare_losses(measured: ComparedLosses, runs: Sequence[str],
                                        margin)
         notes += _notes_on_predictor(predictor, runs)
         notes += _notes_on_distance(predictor, joint, n_runs, level)
+        factors = predictor.unit_factors(measured.features)
+        notes += unit_notes(measured.features.models, factors)
     if n_runs == (1, 1) and np.array_equal(*measured.losses[:2]):
         notes.append('A and B have the same losses. One of the two may be a '
                      'wrong file.')

@@ -39,6 +39,7 @@ _CUBES: dict[str, Any] = {
     'at_chance': False,
     'expected_error': np.nan,
     'more_noise': 0.0,
+    'unit_factor': 1.0,
 }
 #: The mark that is shown behind a prediction for each flag, in this order.
 MARKS = {
@@ -130,6 +131,8 @@ class Predictions(PublicNames):
     Where fewer items were run than the intervals assume, observed accuracies
     have a larger variance. `more_noise`, `(M, B, P)`, is this additional
     variance divided by p (1 - p), where p is the accuracy; see `judged`.
+    `unit_factor`, `(M, B, P)`, is how many times too large all losses of the
+    model seem; see `other_units.unit_factors`.
     `missing` maps (model, benchmark, method or `OBSERVED`) to the reason why
     this value is missing. A missing value may have no reason. `chance` maps
     benchmarks to the accuracy of random guessing, where it is known. Means
@@ -154,6 +157,7 @@ class Predictions(PublicNames):
     at_chance: Booleans = _everywhere(False)
     expected_error: Floats = _everywhere(np.nan)
     more_noise: Floats = _everywhere(0.0)
+    unit_factor: Floats = _everywhere(1.0)
     outside_means: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -517,6 +521,13 @@ class Predictions(PublicNames):
         is_inside = (low <= self.observed) & (self.observed <= high)
         return is_inside & self.held_out(method)
 
+    @property
+    def model_unit_factors(self) -> Floats:
+        """The `unit_factor` of each model that is not 1, else 1, `(M,)`."""
+        largest = self.unit_factor.max(axis=(1, 2), initial=1)
+        smallest = self.unit_factor.min(axis=(1, 2), initial=1)
+        return np.where(largest > 1, largest, smallest)
+
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every model, benchmark and method, in this order.
 
@@ -526,10 +537,11 @@ class Predictions(PublicNames):
         missing values, '' if there is none.
         """
         names = product(self.models, self.benchmarks, self.methods)
-        # The value has the name `predicted`. Only `judged` uses `more_noise`.
+        # The value has the name `predicted`. `more_noise` and `unit_factor`
+        # are not shown.
         parts_shown = [*_CUBES]
-        parts_shown.remove('values')
-        parts_shown.remove('more_noise')
+        for part in ('values', 'more_noise', 'unit_factor'):
+            parts_shown.remove(part)
         nothing = dict.fromkeys(['value', *parts_shown])
         places_of_cells = np.ndindex(self.values.shape)
         for place, cell in zip(places_of_cells, names):

@@ -27,6 +27,7 @@ from csv_plugin.core.kernels import UnitLosses
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
 from csv_plugin.core.observed import Observed
+from csv_plugin.core.other_units import unit_factors
 from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
 from csv_plugin.core.runs import run_of
 
@@ -443,12 +444,16 @@ class Predictor(PublicNames):
         """
         features = self.features(losses)
         joint = self.joint(features, families)
-        if known is None:
-            table = self.predictions(joint, features.models, level)
-            return table, joint
-        observed = known.reindexed(features.models, self.names).values
-        joint = joint.given(observed)
+        if known is not None:
+            observed = known.reindexed(features.models, self.names).values
+            joint = joint.given(observed)
         table = self.predictions(joint, features.models, level)
+        factors = self.unit_factors(features)[:, None, None]
+        # Models that seem to be in another unit count as extrapolated.
+        extrapolated = table.extrapolated | (factors != 1)
+        table = replace(table, unit_factor=factors, extrapolated=extrapolated)
+        if known is None:
+            return table, joint
         seen = ~np.isnan(observed)
         numbers = joint.model_rows[0].families
         with_known = numbers[seen.any(axis=1)]
@@ -459,6 +464,17 @@ class Predictor(PublicNames):
             with_scores=changed[:, :, None],
             in_sample=table.in_sample | seen[:, :, None])
         return table, joint
+
+    def unit_factors(self, features: FeatureTable) -> Floats:
+        """Return how many times too large the losses of models seem, `(M,)`.
+
+        See `other_units.unit_factors`. Losses that were computed from dumps
+        are always in nats, so their factors are 1.
+        """
+        if self.targets is not None:
+            return np.ones(len(features.models))
+        return unit_factors(self.fit.losses, self.families, features.values,
+                            self.fit.units.columns)
 
     def predict_left_out(self, level: float = 0.9) -> Predictions:
         """Predict every fitted accuracy from models of other families.

@@ -16,6 +16,7 @@ from csv_plugin.core.arrays import Floats
 from csv_plugin.core.escaping import same_look
 from csv_plugin.core.formatting import number, percent
 from csv_plugin.core.model_losses import MIXED
+from csv_plugin.core.other_units import unit_notes
 from csv_plugin.core.overall import MEAN_ERROR, Overall
 from csv_plugin.core.predictions import (NOT_YET, OBSERVED, Missing,
                                          Predictions, misses)
@@ -305,13 +306,17 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
 def far_notes(predictions: Predictions) -> Iterator[str]:
     """Yield notes that name the models far from the training models.
 
-    More than half of the predictions of such a model are extrapolated.
+    More than half of the predictions of such a model are extrapolated, or its
+    losses seem to be measured in another unit.
     Predictions of training models do not count. Methods with the same models
     share a line.
     """
     has_value = np.isfinite(predictions.values)
     predicted = has_value & ~predictions.in_sample
-    extrapolated = predictions.extrapolated & predicted
+    # Models in another unit have a note of their own.
+    has_other_unit = predictions.unit_factor != 1
+    yield from unit_notes(predictions.models, predictions.model_unit_factors)
+    extrapolated = predictions.extrapolated & predicted & ~has_other_unit
     n_far = extrapolated.sum(axis=1)  # (models, methods)
     n_predicted = predicted.sum(axis=1)
     mostly_far = n_far > n_predicted / 2

@@ -8,6 +8,7 @@ import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.other_units import unit_notes
 from csv_plugin.core.predictions import NOT_YET, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.tables import ModelInfo
@@ -137,7 +138,10 @@ def notes_on_sizes(models: Mapping[str, ModelInfo],
 
 def notes_on_result(found: Predictions, forecasts: Predictions,
                     known: Optional[AccuracyTable]) -> Iterator[str]:
-    """Yield notes on unused known accuracies, and on what means leave out.
+    """Yield notes on known accuracies, on means, and on units of losses.
+
+    They name known accuracies that were not used, benchmarks that means leave
+    out, and models whose losses seem to be measured in another unit.
     """
     if known is not None:
         used = known.reindexed(found.models, found.benchmarks)
@@ -147,6 +151,7 @@ def notes_on_result(found: Predictions, forecasts: Predictions,
     if forecasts.not_yet:
         yield (f'{", ".join(forecasts.not_yet)}: {NOT_YET} Means and ranks '
                'leave these benchmarks out.')
+    yield from unit_notes(found.models, found.model_unit_factors)
 
 
 def first_reason(refused: Mapping[str, str], default: str) -> str:

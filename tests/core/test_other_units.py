@@ -1,0 +1,95 @@
+"""Models whose losses seem to be measured in another unit than the others."""
+import math
+
+import numpy as np
+import pytest
+
+from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.comparing import compare
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.other_units import unit_factors
+from csv_plugin.report.notes import far_notes
+from csv_plugin.triage.judging import judge_runs
+
+N_MODELS, N_UNITS = 30, 12
+FAMILIES = [f'family {m // 3}' for m in range(N_MODELS)]
+UNITS = np.arange(N_UNITS)
+BITS = 1 / math.log(2)
+SKILL = np.linspace(0, 1, N_MODELS)
+
+
+def losses_of(skill, seed, slopes=np.linspace(.2, .8, N_UNITS)):
+    """Losses whose logarithms fall with skill, on some units faster."""
+    rng = np.random.default_rng(seed)
+    noise = .02 * rng.normal(size=(len(skill), N_UNITS))
+    return np.exp(1 - np.outer(skill, slopes) + noise)
+
+
+FITTED = losses_of(SKILL, 0)
+NEW = losses_of(np.linspace(.2, .9, 6), 1)
+
+
+def predictor():
+    names = [f'model {m}' for m in range(N_MODELS)]
+    units = [f'text {k}' for k in range(N_UNITS)]
+    accuracies = .25 + .75 / (1 + np.exp(1 - 3 * SKILL))
+    table = AccuracyTable(names, ['exam'], accuracies[:, None], [.25], [500])
+    return fit_predictor(
+        FeatureTable.of_losses(names, units, FITTED), table, FAMILIES)
+
+
+def new_models(losses):
+    names = [f'new {m}' for m in range(len(losses))]
+    units = [f'text {k}' for k in range(N_UNITS)]
+    return FeatureTable.of_losses(names, units, losses)
+
+
+@pytest.mark.parametrize('factor', [BITS, math.log(2)])
+def test_all_models_in_another_unit_are_found(factor):
+    found = unit_factors(FITTED, FAMILIES, factor * NEW, UNITS)
+    assert found == pytest.approx(np.full(len(NEW), factor), rel=.1)
+
+
+def test_models_in_the_same_unit_have_a_factor_of_one():
+    # Much better and much worse models, too.
+    new = losses_of(np.linspace(-1, 2, 10), 2)
+    assert unit_factors(FITTED, FAMILIES, new, UNITS).tolist() == [1] * 10
+
+
+def test_nothing_is_said_where_nothing_can_be_told():
+    few_units = unit_factors(FITTED, FAMILIES, BITS * NEW, UNITS[:5])
+    few_models = unit_factors(FITTED[:7], FAMILIES[:7], BITS * NEW, UNITS)
+    # If all units fall alike, a worse model looks like another unit.
+    slopes = np.full(N_UNITS, .5)
+    alike = losses_of(SKILL, 0, slopes)
+    new = losses_of(SKILL[:6], 1, slopes)
+    same_slopes = unit_factors(alike, FAMILIES, BITS * new, UNITS)
+    with_zeros = unit_factors(FITTED, FAMILIES, 0 * NEW, UNITS)
+    for found in few_units, few_models, same_slopes, with_zeros:
+        assert found.tolist() == [1] * len(NEW)
+
+
+def test_predictions_are_marked_and_a_note_names_the_model():
+    losses = NEW.copy()
+    losses[4] *= BITS
+    found = predictor().predict(new_models(losses))
+    assert found.extrapolated[4].all()
+    note, = far_notes(found)
+    assert note.startswith('new 4 (1.4')
+    assert 'another unit' in note
+
+
+def test_a_comparison_names_the_model():
+    fitted = predictor()
+    two = new_models(np.array([NEW[0], BITS * NEW[5]]))
+    a, b = (two.select((name, )) for name in two.models)
+    notes = compare(a, b, predictor=fitted).notes
+    assert any(note.startswith('B (1.4') for note in notes)
+
+
+def test_triage_names_the_checkpoint():
+    losses = new_models(np.array([NEW[0], BITS * NEW[5]]))
+    points = FeatureTable(('run@10', 'run@20'), losses.columns, losses.values)
+    notes = judge_runs(predictor(), points).notes
+    assert any(note.startswith('run@20 (1.4') for note in notes)
