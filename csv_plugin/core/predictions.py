@@ -41,6 +41,8 @@ _CUBES: dict[str, Any] = {
     'more_noise': 0.0,
     'unit_factor': 1.0,
 }
+#: Fields of `_CUBES` that are neither fields of `Prediction` nor in files.
+_INTERNAL = 'more_noise', 'unit_factor'
 #: The mark that is shown behind a prediction for each flag, in this order.
 MARKS = {
     'in_sample': '*',
@@ -342,11 +344,11 @@ class Predictions(PublicNames):
     def _cell(self, place: tuple[int, ...]) -> Optional[Prediction]:
         parts: dict[str, Any] = {}
         for part in _CUBES:
-            parts[part] = getattr(self, part)[place].item()
+            if part not in _INTERNAL:
+                parts[part] = getattr(self, part)[place].item()
         value = parts.pop('values')
         if np.isnan(value):
             return None
-        del parts['more_noise']
         if np.isnan(parts['expected_error']):
             parts['expected_error'] = None
         return Prediction(value, level=self.level, **parts)
@@ -537,10 +539,9 @@ class Predictions(PublicNames):
         missing values, '' if there is none.
         """
         names = product(self.models, self.benchmarks, self.methods)
-        # The value has the name `predicted`. `more_noise` and `unit_factor`
-        # are not shown.
+        # The value has the name `predicted`.
         parts_shown = [*_CUBES]
-        for part in ('values', 'more_noise', 'unit_factor'):
+        for part in ('values', *_INTERNAL):
             parts_shown.remove(part)
         nothing = dict.fromkeys(['value', *parts_shown])
         places_of_cells = np.ndindex(self.values.shape)
