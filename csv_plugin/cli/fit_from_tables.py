@@ -1,6 +1,7 @@
 """Fit a predictor to tables of losses, for the verb `fit`."""
 import argparse
 from collections.abc import Sequence
+from itertools import compress
 
 import numpy as np
 
@@ -36,7 +37,8 @@ def fit_from_tables(args: argparse.Namespace) -> None:
     fit, predict = models_of(args, tables)
     tables = tables.select(tuple(dict.fromkeys(fit + predict)))
     if args.leave_family_out:
-        fit = predict = tables.features.models
+        fit = predict = _scored(tables)
+        tables = tables.select(fit)
     run_on = tables.accuracies.select(fit).benchmarks_run
     if not run_on:
         raise InputError(
@@ -78,6 +80,20 @@ def _study(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
         return title, leave_families_out(*parts)
     title = f'{counted(len(predict), "model")} predicted from {len(fit)}'
     return title, split_study(*parts, fit)
+
+
+def _scored(tables: ModelTables) -> tuple[str, ...]:
+    """Return the models with a score; warn of the models without any."""
+    has_score = ~np.isnan(tables.accuracies.values).all(axis=1)
+    found = tuple(compress(tables.accuracies.models, has_score))
+    n_others = len(has_score) - len(found)
+    if n_others:
+        print_warnings([
+            f'{counted(n_others, "model")} without scores left out, as '
+            '--leave-family-out compares predictions with scores. Predict new '
+            'models with `salience predict` or --predict.'
+        ])
+    return found
 
 
 def _unpredicted(study: Study, scores: str) -> list[str]:

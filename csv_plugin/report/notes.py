@@ -472,39 +472,53 @@ def _too_few(n: int, n_families: int) -> str:
         result = ('where one family is left out, a single one remains to '
                   'predict it from, so that little shows how far errors go')
     elif n < _ENOUGH:
-        result = 'intervals are wide'
+        result = 'intervals are wide, and may still be too narrow'
     else:
         return ''
     noun = 'family' if n_families == 1 else 'families'
-    return (f'too few models to fit to, {n} of {n_families} {noun}: {result}. '
-            f'{_WOULD_DO}.')
+    too_few = 'models' if n < _ENOUGH else 'families'
+    return (f'too few {too_few} to fit to, {n} of {n_families} {noun}: '
+            f'{result}. {_WOULD_DO}.')
 
 
 def chance_notes(accuracies: AccuracyTable,
                  fitted: Sequence[str]) -> list[str]:
-    """Return lines on benchmarks whose chance level is probably wrong.
+    """Return lines on benchmarks that may be at chance or below.
 
-    On such a benchmark, all training models have accuracies below the chance
-    level, by more than the noise of items. Arguments are as in
-    `shortage_notes`.
+    Either all training models have accuracies below the chance level, by more
+    than the noise of items, so that the chance level is probably wrong. Or
+    they are near chance, but the number of items is unknown, so that nothing
+    tells whether they are above it. Arguments are as in `shortage_notes`.
     """
-    # A benchmark is named if at least `least` models were run on it, and the
-    # best accuracy is more than `far` standard errors below the chance level.
-    # `usual` is the number of items where it is unknown.
-    usual, least, far = 1000, 3, 3
+    # A benchmark is named if at least `least` models were run on it. The best
+    # accuracy must be `far` standard errors below the chance level, or less
+    # than `far` standard errors above it. Where the number of items is
+    # unknown, it is `most` for the former and `fewest` for the latter.
+    most, fewest, least, far = 1000, 200, 3, 3
     table = accuracies.select(fitted)
     lines = []
     for b, name in enumerate(table.benchmarks):
         known = table.values[~np.isnan(table.values[:, b]), b]
         chance = float(table.chance[b])
-        n_items = int(table.n_items[b]) or usual
-        noise = math.sqrt(chance * (1 - chance) / n_items)
-        if len(known) >= least and known.max() < chance - far * noise:
+        if len(known) < least:
+            continue
+        best = known.max()
+        n_items = int(table.n_items[b])
+        deviation = math.sqrt(chance * (1 - chance))
+        noise = deviation / math.sqrt(n_items or most)
+        largest_noise = deviation / math.sqrt(fewest)
+        if best < chance - far * noise:
             lines.append(
                 f'{name}: all {len(known)} models to fit to are below its '
                 f'chance level of {percent(chance):.3g} %, the best with '
-                f'{percent(known.max()):.1f} %. Check the chance level: 0 '
+                f'{percent(best):.1f} %. Check the chance level: 0 '
                 'with free answers, 1/k with k options.')
+        elif not n_items and best < chance + far * largest_noise:
+            lines.append(
+                f'{name}: all {len(known)} models to fit to are near its '
+                f'chance level of {percent(chance):.3g} %. Give the number of '
+                'items (n_items): without it, nothing tells whether the '
+                'models are above chance.')
     return lines
 
 

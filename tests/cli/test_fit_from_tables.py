@@ -124,6 +124,20 @@ def test_leave_family_out(tmp_path):
     assert len(predictor.benchmarks[0].fit_models) == 8
 
 
+def test_models_without_scores_are_no_part_of_left_out_families(
+        tmp_path, capsys):
+    small = small_tables(n_models=12, n_families=4).only('easy')
+    values = small.accuracies.values.copy()
+    values[[2, 5]] = np.nan
+    small = replace(small, accuracies=replace(small.accuracies, values=values))
+    assert main(call_on(tmp_path, small, '--leave-family-out')) == 0
+    out = capsys.readouterr().out
+    assert '2 models without scores left out' in out
+    assert '10 models, each predicted from other families' in out
+    rows = csv_rows(tmp_path / 'out/predictions.csv')
+    assert len(rows) == 10 and all(row['predicted'] for row in rows)
+
+
 @pytest.mark.parametrize('split, fit', [('all', ['--fit', 'all']), ('', [])])
 def test_families_are_left_out_without_a_test_split(tmp_path, split, fit,
                                                     capsys):
@@ -149,7 +163,7 @@ def test_left_out_families_that_nothing_can_be_fitted_to_are_told(
     assert not main(call_on(tmp_path / 'both', small, '--leave-family-out'))
     assert ('warning: easy: 4 models not predicted, because no'
             in capsys.readouterr().out)
-    assert 'models of several families were run' in refusal(
+    assert 'at least two families' in refusal(
         capsys, *call_on(tmp_path / 'alone', small.only('easy'),
                          '--leave-family-out'))  # yapf: disable
 

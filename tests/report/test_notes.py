@@ -166,9 +166,9 @@ def test_models_without_a_mean(part):
 
 @pytest.mark.parametrize('n_models, n_families, line', [
     (3, 1, 'too few models to fit to, 3 of 1 family: no family can be left'),
-    (20, 1, 'too few models to fit to, 20 of 1 family: no family can be left'),
-    (8, 4, 'too few models to fit to, 8 of 4 families: intervals are wide'),
-    (20, 2, 'too few models to fit to, 20 of 2 families: where one family is'),
+    (20, 1, 'too few families to fit to, 20 of 1 family: no family can be left'),
+    (8, 4, 'too few models to fit to, 8 of 4 families: intervals are wide,'),
+    (20, 2, 'too few families to fit to, 20 of 2 families: where one family '),
     (9, 3, ''),
 ])  # yapf: disable
 def test_what_comes_of_too_few_models(n_models, n_families, line):
@@ -210,6 +210,17 @@ def test_chance_levels_that_cannot_be():
     assert [
         note.partition(':')[0] for note in chance_notes(table, models[:3])
     ] == ['wrong', 'above']
+
+
+def test_without_numbers_of_items_benchmarks_may_be_at_chance():
+    models = tuple(map(str, range(5)))
+    values = np.tile(np.linspace(.2, .3, 5)[:, None], 3)
+    values[:, 2] = np.linspace(.2, .5, 5)
+    table = AccuracyTable(models, ('unknown', 'known', 'above'), values,
+                          np.full(3, .25), np.array([0, 100, 0]))
+    note, = chance_notes(table, models)
+    assert note.startswith('unknown: all 5 models to fit to are near its '
+                           'chance level of 25 %. Give the number of items')
 
 
 def test_families_that_look_alike():
