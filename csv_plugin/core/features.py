@@ -363,18 +363,30 @@ def answer_mask(texts: Iterable[Text],
 def equal_rows(values: NDArray) -> tuple[Integers, Integers]:
     """Return the order that sorts rows, and the first copy of each row.
 
-    Rows are `(n, k)`, and both results are indices of rows, `(n,)`. The first
-    result sorts the rows by their values; equal rows keep their order. The
-    second result is, for each row, the index of the first row that is equal to
-    it (its own index if there is no earlier one). Apart from the rows, this
-    takes little memory.
+    Rows are `(n, k)`, without NaN. Both results are indices of rows, `(n,)`.
+    The first result sorts the rows by their values; equal rows keep their
+    order. The second result is, for each row, the index of the first row that
+    is equal to it (its own index if there is no earlier one). Apart from the
+    rows, this takes little memory.
 
     >>> equal_rows(np.array([[2, 1], [1, 3], [2, 1]]))
     (array([1, 0, 2]), array([0, 1, 0]))
     """
-    order = np.lexsort(values.T[::-1])
+    order = np.arange(len(values))
+    # Parts of `order` whose rows are equal in all columns so far. Each column
+    # sorts these parts in place, and divides them where its values differ.
+    tied = [order]
+    for column in values.T:
+        still_tied = []
+        for rows in tied:
+            rows[:] = rows[np.argsort(column[rows], kind='stable')]
+            in_order = column[rows]
+            last_of_parts = np.flatnonzero(in_order[1:] != in_order[:-1])
+            for part in np.split(rows, last_of_parts + 1):
+                if len(part) > 1:
+                    still_tied.append(part)
+        tied = still_tied
     first = np.arange(len(values))
-    for before, row in zip(order, order[1:]):
-        if np.array_equal(values[before], values[row]):
-            first[row] = first[before]
+    for rows in tied:
+        first[rows] = rows[0]
     return order, first

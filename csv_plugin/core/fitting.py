@@ -121,7 +121,13 @@ def _in_order(losses: NDArray, accuracies: NDArray, known: NDArray,
     """
     # NaN is not equal to itself.
     comparable = np.nan_to_num(accuracies, nan=-1)
-    cells = np.hstack([losses[:, columns], comparable])
+    n_columns = len(columns)
+    n_benchmarks = comparable.shape[1]
+    cells = np.empty((len(losses), n_columns + n_benchmarks))
+    # One row at a time, as a copy of all losses would take much memory.
+    for row, of_model in enumerate(losses):
+        cells[row, :n_columns] = of_model[columns]
+    cells[:, n_columns:] = comparable
     order, first = equal_rows(cells)
     for row, twin in enumerate(first):
         # With the family of one left out, it would be predicted from its copy.

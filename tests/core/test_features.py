@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import (Columns, FeatureTable, answer_mask,
-                                      bits_per_byte, mean_token_loss,
-                                      text_columns)
+                                      bits_per_byte, equal_rows,
+                                      mean_token_loss, text_columns)
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text
@@ -204,3 +204,14 @@ def test_tables_of_what_is_no_loss_are_refused():
         FeatureTable.of_losses(['a', 'b'], ['x', 'y'], [[1, 2], [3]])
     with pytest.raises(InputError, match='0 or more, found -1. .*the sign'):
         FeatureTable.of_losses(['a', 'b'], ['x'], [[2], [-1]])
+
+
+@pytest.mark.parametrize('shape', [(50, 4), (200, 1), (1, 3), (0, 3), (9, 99)])
+def test_rows_are_sorted_and_copies_found(shape):
+    values = np.random.default_rng(0).integers(0, 3, shape).astype(float)
+    if len(values) > 5:
+        values[4] = values[1]
+    order, first = equal_rows(values)
+    assert order.tolist() == np.lexsort(values.T[::-1]).tolist()
+    rows = values.tolist()
+    assert first.tolist() == [rows.index(row) for row in rows]
