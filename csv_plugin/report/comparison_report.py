@@ -134,35 +134,42 @@ def _legend(comparison: Comparison) -> list[str]:
 
 
 def _where_to_run(parts: list[Difference]) -> list[str]:
-    """Return lines that compare the predictions with running benchmarks.
+    """Return lines that say on which benchmarks to run both models.
 
-    They name the benchmarks where a run would detect smaller differences than
-    the losses do, and the benchmarks where it would not. There are no lines if
-    the numbers of items of the benchmarks are unknown.
+    The lines group the benchmarks: losses decide there, a run would probably
+    decide, or a run would show no difference as small as the predicted one.
+    There are no lines if the numbers of items of the benchmarks are unknown.
     """
-    finer: list[str] = []
-    rest: list[str] = []
+    decided: list[str] = []
+    worth_running: list[str] = []
+    too_small: list[str] = []
     for part in parts:
-        if part.by_items is not None:
-            is_finer = part.by_items < part.size_to_detect
-            names = finer if is_finer else rest
-            names.append(part.benchmark)
-    if not finer and not rest:
+        if part.by_items is None:
+            continue
+        if part.verdict != UNCLEAR:
+            decided.append(part.benchmark)
+        elif abs(part.value) >= part.by_items:
+            worth_running.append(part.benchmark)
+        else:
+            too_small.append(part.benchmark)
+    if not decided and not worth_running and not too_small:
         return []
     lines = [
         'By items: the smallest difference that running both models on the '
         'benchmark would show, if their answers are not paired.'
     ]
+    would = 'Losses do not decide, and a run would'
+    groups = [
+        ('Losses decide on', decided),
+        (f'{would} show the predicted difference, on', worth_running),
+        (f'{would} show no difference as small as predicted, on', too_small),
+    ]
     # Maximum number of characters for names of benchmarks in a line.
     n_characters = 200
-    if finer:
-        lines.append('Running these benchmarks would resolve smaller '
-                     'differences than losses do: '
-                     f'{shortened(", ".join(finer), n_characters)}.')
-    if rest:
-        lines.append('Losses resolve differences at least as small as running '
-                     'these benchmarks would: '
-                     f'{shortened(", ".join(rest), n_characters)}.')
+    for words, benchmarks in groups:
+        if benchmarks:
+            names = shortened(', '.join(benchmarks), n_characters)
+            lines.append(f'{words}: {names}.')
     return lines
 
 

@@ -1,6 +1,12 @@
 """Comparisons as tables for the terminal."""
+from dataclasses import replace
+
+import numpy as np
+
 from csv_plugin.core.comparing import compare
+from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.report.comparison_report import as_text
+from tests.tables import small_tables
 
 
 def test_accuracies_of_answers_are_in_percent():
@@ -12,3 +18,24 @@ def test_accuracies_of_answers_are_in_percent():
     # Five items were solved by A alone, two by B alone.
     assert ' '.join(table.splitlines()[-1].split()).startswith(
         'exam 10 80.0 % 50.0 % 5 2 ')
+
+
+def test_benchmarks_are_grouped_by_what_a_run_would_show():
+    """By the predicted difference, its verdict, and the numbers of items."""
+    tables = small_tables(n_models=24, n_units=8).only('easy', 'hard')
+    n_items = np.array([100_000, 20])
+    accuracies = replace(tables.accuracies, n_items=n_items)
+    predictor = fit_predictor(tables.features, accuracies, tables.groups)
+    by_loss = np.argsort(tables.features.values.mean(axis=1))
+    ordered = [tables.features.models[m] for m in by_loss]
+
+    def shown(a, b):
+        first, second = (tables.features.select((m, )) for m in (a, b))
+        return as_text(compare(first, second, predictor=predictor), 1000)
+
+    far = shown(ordered[-1], ordered[0])
+    assert 'Losses decide on: easy, hard.' in far
+    near = shown(ordered[11], ordered[12])
+    assert 'a run would show the predicted difference, on: easy.' in near
+    assert 'no difference as small as predicted, on: hard.' in near
+    assert 'Losses decide' not in near
