@@ -23,5 +23,7 @@ def longest_chain(graph, start: str) -> tuple[str, ...]:
 def test_a_summary_is_ten_imports_deep_at_most():
     graph = grimp.build_graph(
         'csv_plugin', exclude_type_checking_imports=True, cache_dir=None)
+    # Names of types are no step that a reader has to follow.
+    graph.remove_module('csv_plugin.core.arrays')
     chain = longest_chain(graph, SUMMARIZERS)
     assert len(chain) <= 10, '\n'.join(chain)
