@@ -174,6 +174,7 @@ def test_settings_that_no_fit_has_are_refused(path, change, problem):
     assert_refused(path, problem, lambda header: change(header['settings']))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', ['one model', 'mean loss', 'of tokens'])
 def test_arrays_are_there_finite_and_in_shape(name, path):
     save_predictor(made(name), path)
