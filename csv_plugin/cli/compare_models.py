@@ -33,7 +33,7 @@ from csv_plugin.core.escaping import did_you_mean
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.measured import ALIKE, check_measured
-from csv_plugin.core.noise import BETTER, SAME, UNCLEAR, WORSE
+from csv_plugin.core.noise import BETTER, LOSS, SAME, UNCLEAR, WORSE
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.model_tables import (measured_losses, read_accuracy_columns,
                                         read_loss_features, read_scores_alone)
@@ -161,6 +161,9 @@ def _check_options(args: argparse.Namespace) -> None:
         refuse(args, '--json', 'line', 'wide')
     if args.line:
         refuse(args, '--line', 'wide')
+        if args.by == LOSS:
+            # The margin is one of accuracies, which the line does not have.
+            refuse(args, '--by loss --line', 'margin')
 
 
 def _sides(
@@ -180,13 +183,26 @@ def _sides(
             'PLACE', 'two places, A and B', str(len(places)),
             'Name A first, then B; in the same table: TABLE:A TABLE:B. '
             'Several runs: A1 A2 --against B1 B2.')
-    both = [place for place in places if place in against]
-    if both:
-        raise InputError('--against', 'runs that are not also runs of A',
-                         repr(both[0]), 'Leave it out on one side.')
+    of_a = {_run_at(place) for place in places}
+    for place in against:
+        if _run_at(place) in of_a:
+            raise InputError('--against', 'runs that are not also runs of A',
+                             repr(place), 'Leave it out on one side.')
+    recipe = set()
+    for place in args.same_recipe:
+        if _run_at(place) in recipe:
+            raise InputError('--same-recipe', 'each run once', repr(place),
+                             'Leave it out.')
+        recipe.add(_run_at(place))
     if against:
         return places, against
     return places[:1], places[1:]
+
+
+def _run_at(place: str) -> tuple[Path, str]:
+    """Return the path, in one form, and the model that a place names."""
+    path, model = _split(place)
+    return path.resolve(), model
 
 
 def _accuracies(

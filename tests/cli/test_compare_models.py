@@ -318,6 +318,14 @@ def test_tasks_are_those_of_the_harness(folder, capsys):
     (['losses.csv:old', 'losses.csv:new', '--against', 'losses.csv:new'
       ], "--against: expected runs that are not also runs of A, found "
      "'losses.csv:new'"),
+    (['losses.csv:old', '--against', './losses.csv:old'
+      ], '--against: expected runs that are not also runs of A'),
+    (['losses.csv:old', 'losses.csv:new', '--same-recipe', './losses.csv:new'
+      ], 'further runs, each named once, that are neither A nor B'),
+    ([
+        'losses.csv:old', 'losses.csv:new', '--same-recipe', 'losses.csv:odd',
+        'losses.csv:odd'
+    ], 'further runs, each named once'),
     (['--answers', 'answers.csv:old', 'empty.csv:new'
       ], 'and B answered items of no benchmark'),
 ])
