@@ -320,12 +320,14 @@ def test_tasks_are_those_of_the_harness(folder, capsys):
      "'losses.csv:new'"),
     (['losses.csv:old', '--against', './losses.csv:old'
       ], '--against: expected runs that are not also runs of A'),
-    (['losses.csv:old', 'losses.csv:new', '--same-recipe', './losses.csv:new'
-      ], 'further runs, each named once, that are neither A nor B'),
     ([
         'losses.csv:old', 'losses.csv:new', '--same-recipe', 'losses.csv:odd',
-        'losses.csv:odd'
-    ], 'further runs, each named once'),
+        './losses.csv:odd'
+    ], '--same-recipe: expected each run once'),
+    ([
+        'losses.csv:old', 'losses.csv:new', '--predictor', 'p.safetensors',
+        '--by', 'loss', '--line', '--margin', '2'
+    ], '--by loss --line: expected none of --margin'),
     (['--answers', 'answers.csv:old', 'empty.csv:new'
       ], 'and B answered items of no benchmark'),
 ])
