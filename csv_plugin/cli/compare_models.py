@@ -188,12 +188,6 @@ def _sides(
         if _run_at(place) in of_a:
             raise InputError('--against', 'runs that are not also runs of A',
                              repr(place), 'Leave it out on one side.')
-    recipe = set()
-    for place in args.same_recipe:
-        if _run_at(place) in recipe:
-            raise InputError('--same-recipe', 'each run once', repr(place),
-                             'Leave it out.')
-        recipe.add(_run_at(place))
     if against:
         return places, against
     return places[:1], places[1:]

@@ -321,10 +321,6 @@ def test_tasks_are_those_of_the_harness(folder, capsys):
     (['losses.csv:old', '--against', './losses.csv:old'
       ], '--against: expected runs that are not also runs of A'),
     ([
-        'losses.csv:old', 'losses.csv:new', '--same-recipe', 'losses.csv:odd',
-        './losses.csv:odd'
-    ], '--same-recipe: expected each run once'),
-    ([
         'losses.csv:old', 'losses.csv:new', '--predictor', 'p.safetensors',
         '--by', 'loss', '--line', '--margin', '2'
     ], '--by loss --line: expected none of --margin'),
