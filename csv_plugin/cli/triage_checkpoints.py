@@ -35,8 +35,8 @@ from pathlib import Path
 from csv_plugin.cli.arguments import (into_folder, print_end, print_json,
                                       print_next, refuse)
 from csv_plugin.cli.options import (FORECASTS, SPLITS, TABLES, TEST,
-                                    add_option, add_shared, bar, check_splits,
-                                    positive)
+                                    add_option, add_shared, amount, bar,
+                                    check_splits)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
@@ -67,10 +67,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared(parser, '--checkpoints')
     add_option(
         parser, '--params', 'NUMBER', 'number of parameters of a model that '
-        'does not exist yet (default: judge runs)', positive)
+        'does not exist yet, such as 7B (default: judge runs)', amount)
     add_option(
         parser, '--tokens', 'NUMBER', 'number of training tokens of this '
-        'model (required with --params)', positive)
+        'model, such as 4T (required with --params)', amount)
     add_shared(parser, '--out', '--wide', '--json')
 
 
