@@ -48,7 +48,8 @@ from csv_plugin.io.tables import ModelInfo, check_names_in, read_models
 from csv_plugin.report.notes import chance_notes, shortage_notes
 from csv_plugin.report.screen import full_width
 from csv_plugin.report.triage_report import as_text, write_triage
-from csv_plugin.triage.checkpoints import (describe_checkpoints, families_of,
+from csv_plugin.triage.checkpoints import (check_described,
+                                           describe_checkpoints, families_of,
                                            last_checkpoints, read_checkpoints)
 from csv_plugin.triage.judging import judge, judge_sizes
 from csv_plugin.triage.result import Triage
@@ -131,8 +132,7 @@ def _job(args: argparse.Namespace) -> TriageJob:
 def _size_of_dumps(args: argparse.Namespace) -> Triage:
     """Forecast a model from its size and from the dumps of finished runs."""
     refuse(args, '--params without --losses', 'scores', 'benchmarks', 'fit')
-    job = TriageJob(
-        load_predictor(args.predictor), [], args.history, args.checkpoints)
+    job = TriageJob(load_predictor(args.predictor), [], args.history)
     features = job.history_features()
     info = read_models(args.models)
     check_names_in('--history', 'models', features.models, args.models, info)
@@ -167,16 +167,21 @@ def _of_tables(args: argparse.Namespace, is_size: bool) -> Triage:
 def _judged(args: argparse.Namespace, tables: ModelTables,
             scores: AccuracyTable) -> Triage:
     """Judge the runs of `--predict` after a fit to the models of `scores`."""
-    table = read_checkpoints(args.checkpoints) if args.checkpoints else None
+    table = None
+    notes: list[str] = []
+    if args.checkpoints:
+        table = read_checkpoints(args.checkpoints)
+        notes += check_described(args.checkpoints, table,
+                                 tables.features.models)
     points = describe_checkpoints(tables.features.models, table)
     history = {model: points[model] for model in scores.models}
     new = {model: points[model] for model in tables.models_in(*args.predict)}
     families = families_of(history, tables.families)
     known = None
-    notes: list[str] = []
     if args.known:
-        known, notes = read_known(args.known, tables.features.models,
-                                  scores.benchmarks)
+        known, unused = read_known(args.known, tables.features.models,
+                                   scores.benchmarks)
+        notes += unused
     predictor = fit_predictor(tables.features, scores, families)
     triage = judge(
         predictor, tables.features, new, history, args.budget, known=known)
@@ -190,7 +195,10 @@ def _sizes(args: argparse.Namespace, info: Sizes,
     The models to forecast have the requested size and are described in
     `targets_of`. `past` are the finished runs.
     """
-    points = read_checkpoints(args.checkpoints) if args.checkpoints else None
+    points = None
+    if args.checkpoints:
+        points = read_checkpoints(args.checkpoints)
+        check_described(args.checkpoints, points, past)
     last: Sequence[str] = last_checkpoints(past, points)
     # The law needs models with different numbers of tokens. If all runs end at
     # the same number, earlier checkpoints are used as well.

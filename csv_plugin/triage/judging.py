@@ -14,7 +14,8 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictions import MARKS
 from csv_plugin.core.predictor import Losses, Predictor
 from csv_plugin.io.tables import ModelInfo
-from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
+from csv_plugin.triage.checkpoints import (Checkpoint, check_described,
+                                           choose_measure,
                                            describe_checkpoints, known_budgets)
 from csv_plugin.triage.forecasting import EarlierRuns
 from csv_plugin.triage.future_losses import (LEVEL, LossForecast, log_losses,
@@ -57,22 +58,31 @@ def judge_runs(predictor: Predictor,
 
     Raises:
         InputError: There is no checkpoint beyond 0 tokens; a name has no step;
-            the tokens of only some checkpoints are known; a run is also in the
-            history; a run has a checkpoint beyond its budget, or has two
-            budgets; an earlier run ends before its budget; a benchmark is
-            called 'mean'; or as in `Predictor.features`.
+            `checkpoints` is about other checkpoints; the tokens of only some
+            checkpoints are known; a run is also in the history; a run has a
+            checkpoint beyond its budget, or has two budgets; an earlier run
+            ends before its budget; a benchmark is called 'mean'; or as in
+            `Predictor.features`.
     """
     features = predictor.features(losses)
-    chosen = describe_checkpoints(features.models, checkpoints)
-    past: Mapping[str, Checkpoint] = {}
+    earlier: Optional[FeatureTable] = None
+    models = features.models
     if history:
         earlier = predictor.features(history)
+        models += earlier.models
+    notes: list[str] = []
+    if checkpoints:
+        notes = check_described('checkpoints', checkpoints, models)
+    chosen = describe_checkpoints(features.models, checkpoints)
+    past: Mapping[str, Checkpoint] = {}
+    if earlier is not None:
         past = describe_checkpoints(earlier.models, checkpoints)
         # No run may be in the history as well. `judge` checks this too, but
         # only after the tables are joined, and joining fails on such a model.
         _check_apart(chosen, past)
         features = FeatureTable.concatenate([features, earlier])
-    return judge(predictor, features, chosen, past, budget, known=known)
+    triage = judge(predictor, features, chosen, past, budget, known=known)
+    return replace(triage, notes=(*triage.notes, *notes))
 
 
 def judge(

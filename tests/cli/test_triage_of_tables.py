@@ -113,6 +113,15 @@ def test_a_wrong_name_of_a_known_accuracy(options, tmp_path, capsys, header,
     assert found in refusal(capsys, *options, '--known', str(known))
 
 
+@pytest.mark.parametrize('more', [[], ['--params', '7B', '--tokens', '4T']])
+def test_a_table_of_checkpoints_that_matches_none(options, tmp_path, capsys,
+                                                  more):
+    table = tmp_path / 'checkpoints.csv'
+    table.write_text('model,run,step\nA@10,A,10\n')
+    error = refusal(capsys, *options, '--checkpoints', str(table), *more)
+    assert "found other names, such as 'A@10'. Did you mean 'a@10'?" in error
+
+
 def test_errors_are_those_of_families_left_out(options, tmp_path, usual):
     """Runs of few families say less; those of one are all there is."""
     found = [forecast_in(usual[0])]

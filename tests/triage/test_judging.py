@@ -143,6 +143,14 @@ def test_tokens_and_budgets(predictor):
         judge_runs(predictor, chosen, checkpoints=checkpoints)
 
 
+def test_checkpoints_of_other_runs_are_refused(predictor):
+    with pytest.raises(InputError, match="checkpoints, .*'bod@10'"):
+        judge_runs(
+            predictor,
+            run_dumps(NEW, 3),
+            checkpoints={'bod@10': Checkpoint('x', 1)})
+
+
 def with_tokens(dumps, times):
     """Names that state a million tokens a step, and so many times the steps.
     """
