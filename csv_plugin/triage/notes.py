@@ -76,7 +76,7 @@ def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
 def notes_on_backtests(predictor: Predictor, features: FeatureTable,
                        runs: Sequence[Run],
                        earlier: EarlierRuns) -> Iterator[str]:
-    """Yield notes on the errors of forecasts of earlier runs.
+    """Yield notes on how far forecasts of earlier runs are off.
 
     There is a note for each share of the training that a run is forecast from.
     """
@@ -88,35 +88,33 @@ def notes_on_backtests(predictor: Predictor, features: FeatureTable,
         law = earlier.law(share)
         if law is None:
             continue
-        forecast, now = backtest_errors(predictor, features, law)
+        error = backtest_error(predictor, features, law)
         n_runs = len(law.runs)
         n_families = len(set(law.families))
         others = 'runs' if n_families == n_runs else 'families'
         yield (
             f'Back-test: {n_runs} earlier runs were forecast after '
             f'{100 * share:.3g} % of the training from the other {others}. '
-            'The mean absolute error over runs and benchmarks was '
-            f'{100 * forecast:.1f} points; with the prediction at that time '
-            f'in place of the forecast it was {100 * now:.1f} points.')
+            f'The forecasts differ by {100 * error:.1f} points, as a mean '
+            'over runs and benchmarks, from the predictions at the ends of '
+            'these runs. Errors of the predictions themselves come on top.')
 
 
-def backtest_errors(predictor: Predictor, features: FeatureTable,
-                    law: GainLaw) -> tuple[float, float]:
-    """Return mean absolute errors of forecasts of earlier runs, fractions.
+def backtest_error(predictor: Predictor, features: FeatureTable,
+                   law: GainLaw) -> float:
+    """Return the mean absolute error of forecasts of earlier runs, a fraction.
 
-    The first error is of the forecasts. The second error is of the predictions
-    at the time of the forecast, as if the losses did not change any more. Both
-    compare with the accuracies predicted at the ends of the runs.
+    The forecasts are compared with the accuracies predicted at the ends of the
+    runs, not with observed accuracies.
     """
     accuracies = []
-    for states in (law.end, law.left_out, law.now):
+    for states in (law.end, law.left_out):
         losses = losses_of(predictor, states[:, 1:])
         table = FeatureTable(law.runs, features.columns, losses)
         accuracies.append(predictor.joint(table).accuracies)
-    end, forecast, now = accuracies
+    end, forecast = accuracies
     error = np.abs(forecast - end).mean()
-    error_without_gain = np.abs(now - end).mean()
-    return float(error), float(error_without_gain)
+    return float(error)
 
 
 def notes_on_sizes(models: Mapping[str, ModelInfo],

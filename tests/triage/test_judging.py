@@ -51,7 +51,7 @@ def test_the_best_run_is_first(early):
     assert early.verdicts[0] == GO_ON
 
 
-def test_notes_have_the_errors_of_the_backtest(predictor, history, early):
+def test_notes_have_the_error_of_the_backtest(predictor, history, early):
     """Of accuracies predicted at the ends of earlier runs, and at those losses
     that the others forecast.
     """
@@ -69,7 +69,9 @@ def test_notes_have_the_errors_of_the_backtest(predictor, history, early):
     assert note.startswith(
         'Back-test: 4 earlier runs were forecast after 35 %')
     assert 'from the other runs.' in note
-    assert f'benchmarks was {error:.1f} points' in note
+    assert f'The forecasts differ by {error:.1f} points' in note
+    assert 'from the predictions at the ends of these runs.' in note
+    assert note.endswith('Errors of the predictions themselves come on top.')
 
 
 def test_a_finished_run_has_one_number_and_one_interval(predictor, history):
