@@ -152,21 +152,30 @@ def _of_tables(args: argparse.Namespace, is_size: bool) -> Triage:
     main = tables.accuracies.select(benchmarks=tables.accuracies.main)
     scores = main.select(past)
     scores = scores.select(benchmarks=scores.benchmarks_run)
+    notes = []
     if is_size:
         sizes = _sizes(args, tables.info, past)
         families = [tables.families[model] for model in past]
         predictor = fit_predictor(tables.features, scores, families)
         triage = judge_sizes(predictor, tables.features, *sizes)
     else:
-        triage = _judged(args, tables, scores)
-    notes = shortage_notes(main, tables.families, past)
+        triage, families = _judged(args, tables, scores)
+        own_families = {tables.families[model] for model in past}
+        if len(own_families) == 1 and len(set(families)) > 1:
+            notes.append('All models to fit to are of one family, so each run '
+                         'counts as a family: errors are measured on runs '
+                         'that are left out.')
+    notes += shortage_notes(main, dict(zip(past, families)), past)
     notes += chance_notes(main, past)
     return replace(triage, notes=(*notes, *triage.notes))
 
 
 def _judged(args: argparse.Namespace, tables: ModelTables,
-            scores: AccuracyTable) -> Triage:
-    """Judge the runs of `--predict` after a fit to the models of `scores`."""
+            scores: AccuracyTable) -> tuple[Triage, list[str]]:
+    """Judge the runs of `--predict` after a fit to the models of `scores`.
+
+    Returns the triage, and the family of each of these models in the fit.
+    """
     table = None
     notes: list[str] = []
     if args.checkpoints:
@@ -185,7 +194,8 @@ def _judged(args: argparse.Namespace, tables: ModelTables,
     predictor = fit_predictor(tables.features, scores, families)
     triage = judge(
         predictor, tables.features, new, history, args.budget, known=known)
-    return replace(triage, notes=(*triage.notes, *notes))
+    triage = replace(triage, notes=(*triage.notes, *notes))
+    return triage, families
 
 
 def _sizes(args: argparse.Namespace, info: Sizes,
