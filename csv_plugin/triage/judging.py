@@ -21,10 +21,10 @@ from csv_plugin.triage.forecasting import EarlierRuns
 from csv_plugin.triage.future_losses import (LEVEL, LossForecast, log_losses,
                                              losses_of, with_loss_errors)
 from csv_plugin.triage.notes import (first_reason, notes_on_backtests,
-                                     notes_on_result, notes_on_runs,
-                                     notes_on_sizes)
+                                     notes_on_budgets, notes_on_result,
+                                     notes_on_runs, notes_on_sizes)
 from csv_plugin.triage.result import End, Triage
-from csv_plugin.triage.runs import Run, runs_of
+from csv_plugin.triage.runs import MEDIAN, OPTION, Run, runs_of
 from csv_plugin.triage.sizes import forecast_sizes
 
 
@@ -107,11 +107,13 @@ def judge(
     finished = runs_of(predictor, features, past, are_finished=True)
     earlier = EarlierRuns(finished, _families(predictor, past))
     usual_budget = budget
+    source = OPTION
     if math.isnan(budget) and earlier.runs:
         _check_units(chosen, past)
         budgets = [run.budget for run in earlier.runs]
         usual_budget = float(np.median(budgets))
-    runs = runs_of(predictor, features, chosen, usual_budget)
+        source = MEDIAN
+    runs = runs_of(predictor, features, chosen, usual_budget, source)
     if not runs:
         found = first_reason(refused, 'none beyond 0 tokens')
         raise InputError('checkpoints', 'at least one that can be used', found,
@@ -121,6 +123,8 @@ def judge(
     for name, reason in refused.items():
         notes.append(f'{name} is left out: {reason}')
     notes += notes_on_runs(measure, runs, chosen, earlier)
+    if choose_measure([*past.values()]) == measure:
+        notes += notes_on_budgets(measure, runs, earlier)
     notes += notes_on_backtests(predictor, features, runs, earlier)
     ends = []
     for run in runs:

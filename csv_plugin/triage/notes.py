@@ -73,6 +73,40 @@ def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
             'finished runs (--history or, of tables, --fit).')
 
 
+def notes_on_budgets(measure: str, runs: Sequence[Run],
+                     earlier: EarlierRuns) -> Iterator[str]:
+    """Yield notes on budgets far outside the range of the earlier runs.
+
+    `measure` is the unit of all budgets, 'tokens' or 'steps'.
+    """
+    if not earlier.runs:
+        return
+    budgets = [run.budget for run in earlier.runs]
+    shortest = min(budgets)
+    longest = max(budgets)
+    # Budgets in this range, relative to the shortest and longest earlier run,
+    # get no note. These factors are a convention.
+    least, most = 0.5, 1.5
+    long = []
+    short = []
+    for run in runs:
+        if run.finished:
+            continue
+        if run.budget > most * longest:
+            long.append(run.name)
+        elif run.budget < least * shortest:
+            short.append(run.name)
+    beyond = 'Forecasts go beyond what earlier runs show.'
+    if long:
+        yield (f'{", ".join(long)}: the budget is more than {most} times the '
+               f"longest earlier run's budget, {longest:.6g} {measure}. "
+               f'{beyond}')
+    if short:
+        yield (f'{", ".join(short)}: the budget is less than half of the '
+               f"shortest earlier run's budget, {shortest:.6g} {measure}. "
+               f'{beyond}')
+
+
 def notes_on_backtests(predictor: Predictor, features: FeatureTable,
                        runs: Sequence[Run],
                        earlier: EarlierRuns) -> Iterator[str]:
@@ -92,12 +126,11 @@ def notes_on_backtests(predictor: Predictor, features: FeatureTable,
         n_runs = len(law.runs)
         n_families = len(set(law.families))
         others = 'runs' if n_families == n_runs else 'families'
-        yield (
-            f'Back-test: {n_runs} earlier runs were forecast after '
-            f'{100 * share:.3g} % of the training from the other {others}. '
-            f'The forecasts differ by {100 * error:.1f} points, as a mean '
-            'over runs and benchmarks, from the predictions at the ends of '
-            'these runs. Errors of the predictions themselves come on top.')
+        yield (f'Back-test: {n_runs} earlier runs were forecast after '
+               f'{100 * share:.3g} % of the training from the other {others}. '
+               f'The forecasts differ by {100 * error:.1f} points, as a mean '
+               'over runs and benchmarks, from the predictions at the ends of '
+               'these runs. Errors of the predictions themselves come on top.')
 
 
 def backtest_error(predictor: Predictor, features: FeatureTable,

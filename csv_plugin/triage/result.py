@@ -192,8 +192,30 @@ class Triage:
 
     def legend(self) -> list[str]:
         """Return lines that explain the cells of tables and their marks."""
-        lines = self.predictions.legend() + self.forecasts.legend()
+        lines = self.budget_lines()
+        lines += self.predictions.legend() + self.forecasts.legend()
         return list(dict.fromkeys(lines))
+
+    def budget_lines(self) -> list[str]:
+        """Return a line with the budgets of the runs and their sources.
+
+        There is no line if no budget is known.
+        """
+        runs_by_budget: dict[str, list[str]] = {}
+        for run in self.runs:
+            if not np.isnan(run.budget):
+                budget = (f'{run.budget:.6g} {self.measure} '
+                          f'({run.budget_source})')
+                of_budget = runs_by_budget.setdefault(budget, [])
+                of_budget.append(run.name)
+        parts = []
+        for budget, names in runs_by_budget.items():
+            if len(names) < len(self.runs):
+                budget += f' for {", ".join(names)}'
+            parts.append(budget)
+        if not parts:
+            return []
+        return [f'Budget: {"; ".join(parts)}.']
 
     def tables(self) -> list[tuple[str, list[list[str]]]]:
         """Return the tables of checkpoints and of ends, with their headings.
@@ -321,11 +343,24 @@ class Triage:
                     'verdict': self.verdicts[e],
                 }  # yapf: disable
 
+    def budget_records(self) -> list[dict[str, Any]]:
+        """Return the budget of each run and its source, None if unknown."""
+        records = []
+        for run in self.runs:
+            is_known = not np.isnan(run.budget)
+            records.append({
+                'run': run.name,
+                'budget': _or_none(run.budget),
+                'source': run.budget_source if is_known else None
+            })
+        return records
+
     def to_dict(self) -> dict[str, Any]:
         """Return the content of `triage.json`."""
         return {
             'measure': self.measure,
             'level': self.predictions.level,
+            'budgets': self.budget_records(),
             'checkpoints': list(self.checkpoint_records()),
             'forecasts': list(self.forecast_records()),
             'notes': list(self.notes),

@@ -190,7 +190,9 @@ def test_a_run_without_a_budget_is_not_judge_runs(predictor):
         for step in STEPS[:3]
     }
     both = judge_runs(predictor, run_dumps(NEW, 3), checkpoints=table)
-    assert both.notes[-1].startswith('bad: nothing is forecast, as the end of')
+    assert any(
+        note.startswith('bad: nothing is forecast, as the end of')
+        for note in both.notes)
     assert [end.name for end in both.ends] == ['good']
     assert value(both, 'good') == both.predictions.at('good@35', 'easy').value
 
@@ -205,6 +207,42 @@ def test_budget_of_the_history(early, predictor, history):
     mixed = shorter | run_dumps({'old-1': 1.0})
     median = judge_runs(predictor, run_dumps(NEW, 3), mixed)
     assert {run.budget for run in median.runs} == {80.0}
+
+
+def test_budgets_and_their_sources_are_shown(early, predictor, history):
+    """In one line, if all runs have the same."""
+    assert early.legend()[0] == ('Budget: 100 steps (median of the earlier '
+                                 'runs).')
+    assert early.to_dict()['budgets'][0] == dict(
+        run='bad', budget=100.0, source='median of the earlier runs')
+    table = {'good@35': Checkpoint('good', 35, budget=90)}
+    both = judge_runs(predictor, run_dumps(NEW, 3), history, table, budget=70)
+    assert both.legend()[0] == (
+        'Budget: 70 steps (--budget) for bad; 90 steps '
+        '(table of checkpoints) for good.')
+    unknown = judge_runs(predictor, run_dumps(NEW, 3))
+    assert not any('Budget' in line for line in unknown.legend())
+    assert unknown.to_dict()['budgets'][0]['source'] is None
+
+
+@pytest.mark.parametrize(('budget', 'says'), [
+    (151, "more than 1.5 times the longest earlier run's budget, 100 steps."),
+    (49, "less than half of the shortest earlier run's budget, 100 steps."),
+    (150, None),
+    (50, None),
+])
+def test_budgets_beyond_those_of_earlier_runs_are_named(
+        predictor, history, budget, says):
+    triage = judge_runs(predictor, run_dumps(NEW, 3), history, budget=budget)
+    about = [note for note in triage.notes if 'earlier runs show' in note]
+    expected = []
+    if says:
+        expected.append(f'bad, good: the budget is {says} Forecasts go beyond '
+                        'what earlier runs show.')
+    assert about == expected
+    in_tokens = with_tokens(history, 1)
+    other = judge_runs(predictor, run_dumps(NEW, 3), in_tokens, budget=budget)
+    assert not any('earlier runs show' in note for note in other.notes)
 
 
 def test_without_history(predictor):
