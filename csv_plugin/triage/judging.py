@@ -22,7 +22,8 @@ from csv_plugin.triage.future_losses import (LEVEL, LossForecast, log_losses,
                                              losses_of, with_loss_errors)
 from csv_plugin.triage.notes import (first_reason, notes_on_backtests,
                                      notes_on_budgets, notes_on_result,
-                                     notes_on_runs, notes_on_sizes)
+                                     notes_on_runs, notes_on_sizes,
+                                     why_not_forecast)
 from csv_plugin.triage.result import End, Triage
 from csv_plugin.triage.runs import MEDIAN, OPTION, Run, runs_of
 from csv_plugin.triage.sizes import forecast_sizes
@@ -118,26 +119,31 @@ def judge(
         found = first_reason(refused, 'none beyond 0 tokens')
         raise InputError('checkpoints', 'at least one that can be used', found,
                          'Collect losses of checkpoints.')
-    measure = choose_measure([*chosen.values()])
-    notes = []
-    for name, reason in refused.items():
-        notes.append(f'{name} is left out: {reason}')
-    notes += notes_on_runs(measure, runs, chosen, earlier)
-    if choose_measure([*past.values()]) == measure:
-        notes += notes_on_budgets(measure, runs, earlier)
-    notes += notes_on_backtests(predictor, features, runs, earlier)
     ends = []
+    not_forecast = {}
     for run in runs:
         tokens = float(run.tokens[-1])
         end = End(run.name, tokens, run.budget)
         last = run.checkpoints[-1]
-        if run.finished:
-            ends.append(_Ahead(end, last, None))
-            continue
-        forecast = earlier.forecast(run)
-        if forecast is not None:
+        forecast = None if run.finished else earlier.forecast(run)
+        if run.finished or forecast is not None:
             ends.append(_Ahead(end, last, forecast))
-    return _triage(predictor, features, runs, ends, measure, notes, known)
+        else:
+            not_forecast[run.name] = why_not_forecast(run, earlier)
+    begun = [run.name for run in runs]
+    for run_name in sorted({point.run for point in chosen.values()}):
+        if run_name not in begun:
+            not_forecast[run_name] = 'there is no checkpoint yet.'
+    measure = choose_measure([*chosen.values()])
+    notes = []
+    for name, reason in refused.items():
+        notes.append(f'{name} is left out: {reason}')
+    notes += notes_on_runs(measure, runs, earlier, not_forecast)
+    if choose_measure([*past.values()]) == measure:
+        notes += notes_on_budgets(measure, runs, earlier)
+    notes += notes_on_backtests(predictor, features, runs, earlier)
+    return _triage(predictor, features, runs, ends, measure, notes,
+                   not_forecast, known)
 
 
 def _with_features(described: Mapping[str, Checkpoint],
@@ -169,15 +175,19 @@ def judge_sizes(predictor: Predictor, features: FeatureTable,
     target_sizes = list(targets.values())
     forecasts = forecast_sizes(logs, sizes, target_sizes)
     ends = []
+    not_forecast = {}
     notes = notes_on_sizes(models, targets)
     for name, size, forecast in zip(targets, target_sizes, forecasts):
         if forecast is None:
-            notes.append(f'{name}: nothing is forecast, as too few models '
-                         'differ in size and tokens to test the law.')
+            reason = ('too few models differ in size and tokens to test the '
+                      'law.')
+            not_forecast[name] = reason
+            notes.append(f'{name}: nothing is forecast, as {reason}')
         else:
             end = End(name, 0., size.tokens)
             ends.append(_Ahead(end, None, forecast))
-    return _triage(predictor, features, [], ends, 'tokens', notes, None)
+    return _triage(predictor, features, [], ends, 'tokens', notes,
+                   not_forecast, None)
 
 
 def _families(predictor: Predictor,
@@ -206,6 +216,7 @@ class _Ahead(NamedTuple):
 
 def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
             ends: Sequence[_Ahead], measure: str, notes: Sequence[str],
+            not_forecast: Mapping[str, str],
             known: Optional[AccuracyTable]) -> Triage:
     """Predict checkpoints and ends together, so that errors are correlated.
 
@@ -256,7 +267,8 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
         ends=[part.end for part in ends],
         forecasts=forecasts,
         joint=joint_of_ends,
-        notes=all_notes)
+        notes=all_notes,
+        not_forecast=not_forecast)
 
 
 def _check_apart(chosen: Mapping[str, Checkpoint],

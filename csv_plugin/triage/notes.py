@@ -11,19 +11,17 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictions import NOT_YET, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.tables import ModelInfo
-from csv_plugin.triage.checkpoints import Checkpoint
 from csv_plugin.triage.forecasting import LEAST_RUNS, EarlierRuns, GainLaw
 from csv_plugin.triage.future_losses import losses_of
-from csv_plugin.triage.runs import Run
+from csv_plugin.triage.runs import MEDIAN, Run
 from csv_plugin.triage.sizes import FAR, log_compute
 
 
-def notes_on_runs(measure: str, runs: Sequence[Run],
-                  described: Mapping[str, Checkpoint],
-                  earlier: EarlierRuns) -> Iterator[str]:
+def notes_on_runs(measure: str, runs: Sequence[Run], earlier: EarlierRuns,
+                  not_forecast: Mapping[str, str]) -> Iterator[str]:
     """Yield notes on missing or doubtful inputs, by run.
 
-    `described` also contains checkpoints without losses. Equal notes on
+    `not_forecast` maps runs without a forecast to the reasons. Equal notes on
     several runs are one line.
     """
     if measure == 'steps':
@@ -32,20 +30,15 @@ def notes_on_runs(measure: str, runs: Sequence[Run],
     for run in runs:
         for note in _notes_on(run, earlier):
             named.setdefault(note, []).append(run.name)
-    with_checkpoint = [run.name for run in runs]
-    without = set()
-    for point in described.values():
-        if point.run not in with_checkpoint:
-            without.add(point.run)
-    if without:
-        note = 'nothing is forecast, as there is no checkpoint yet.'
-        named[note] = sorted(without)
+    for name, reason in not_forecast.items():
+        note = f'nothing is forecast, as {reason}'
+        named.setdefault(note, []).append(name)
     for note, names in named.items():
         yield f'{", ".join(names)}: {note}'
 
 
 def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
-    """Yield notes on one run: equal losses, and why forecasts are missing."""
+    """Yield notes on equal losses of a run, and on late earlier runs."""
     first: dict[float, str] = {}
     losses = run.mean_loss.tolist()
     for name, loss in zip(run.checkpoints, losses):
@@ -54,23 +47,28 @@ def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
             yield (f'{name} has the same losses as {twin}. One of the two may '
                    'be a wrong upload.')
     share = float(run.shares[-1])
-    if math.isnan(share):
-        yield ('nothing is forecast, as the end of training is unknown. Give '
-               'finished runs by --history.')
+    if math.isnan(share) or run.finished:
         return
-    if run.finished:
-        return
-    when = f'after {100 * share:.3g} % of the training, '
     early = earlier.covering(share)
     late = [past.name for past in earlier.runs if past not in early]
     if late:
-        yield (f'{when}earlier runs without a checkpoint as early do not '
-               f'count: {", ".join(late)}.')
-    if len(early) < LEAST_RUNS:
-        yield (
-            f'{when}nothing is forecast, as fewer than {LEAST_RUNS} earlier '
-            'runs have a checkpoint as early. Give more checkpoints of '
-            'finished runs (--history or, of tables, --fit).')
+        yield (f'after {100 * share:.3g} % of the training, earlier runs '
+               'without a checkpoint as early do not count: '
+               f'{", ".join(late)}.')
+
+
+def why_not_forecast(run: Run, earlier: EarlierRuns) -> str:
+    """Return why `earlier` has no forecast of a run, and what to do."""
+    share = float(run.shares[-1])
+    if math.isnan(share):
+        return ('the end of the training is unknown. Give finished runs by '
+                '--history.')
+    remedy = 'Give'
+    if len(earlier.runs) >= LEAST_RUNS and run.budget_source != MEDIAN:
+        remedy = f'Check the budget, {run.budget:.6g}, or give'
+    return (f'fewer than {LEAST_RUNS} earlier runs have a checkpoint as early '
+            f'as after {100 * share:.3g} % of the training. {remedy} more '
+            'checkpoints of finished runs (--history or, of tables, --fit).')
 
 
 def notes_on_budgets(measure: str, runs: Sequence[Run],

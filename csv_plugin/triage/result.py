@@ -1,6 +1,7 @@
 """The result of a triage of pretraining runs, and its tables."""
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
@@ -77,6 +78,7 @@ class Triage:
         verdicts: A verdict such as 'go on' for each end, by mean accuracy.
         joint: The joint distribution of the accuracies at the ends.
         notes: Remarks for users.
+        not_forecast: Names of runs (or sizes) without a forecast, and why.
     """
     measure: str
     runs: tuple[Run, ...]
@@ -89,11 +91,20 @@ class Triage:
     verdicts: tuple[str, ...]
     joint: Joint
     notes: tuple[str, ...]
+    not_forecast: Mapping[str, str]
 
     @classmethod
-    def of(cls, measure: str, runs: Sequence[Run], predictions: Predictions,
-           ends: Sequence[End], forecasts: Predictions, joint: Joint,
-           notes: Sequence[str]) -> 'Triage':
+    def of(
+        cls,
+        measure: str,
+        runs: Sequence[Run],
+        predictions: Predictions,
+        ends: Sequence[End],
+        forecasts: Predictions,
+        joint: Joint,
+        notes: Sequence[str],
+        not_forecast: Mapping[str, str] = MappingProxyType({})
+    ) -> 'Triage':  # yapf: disable
         """Sort ends by their means, rank them, and judge the runs.
 
         Arguments are as in the class, but `ends` are in the order of the
@@ -143,7 +154,8 @@ class Triage:
             best_of_all=best_of_all,
             verdicts=verdicts,
             joint=joint,
-            notes=tuple(notes))
+            notes=tuple(notes),
+            not_forecast=not_forecast)
 
     def __repr__(self) -> str:
         checkpoints = counted(len(self.predictions.models), 'checkpoint')
@@ -162,6 +174,10 @@ class Triage:
 
     def among(self, names: Collection[str]) -> 'Triage':
         """Return a triage of these ends alone, ranked among themselves."""
+        not_forecast = {}
+        for name, reason in self.not_forecast.items():
+            if name in names:
+                not_forecast[name] = reason
         rows = []
         ends = []
         for row, end in enumerate(self.ends):
@@ -175,7 +191,8 @@ class Triage:
             ends=ends,
             forecasts=self.forecasts,
             joint=self.joint.take(np.array(rows, int)),
-            notes=self.notes)
+            notes=self.notes,
+            not_forecast=not_forecast)
 
     @property
     def benchmarks(self) -> tuple[str, ...]:
@@ -249,7 +266,9 @@ class Triage:
     def forecast_rows(self) -> list[list[str]]:
         """Return a header, and for each end a row of texts, the best first.
 
-        Ranks and verdicts are left out if no end is ranked.
+        Ranks and verdicts are left out if no end is ranked. Rows of runs
+        without a forecast come last. As in leaderboards, the only mark of a
+        mean is `*`, if the accuracy on one of its benchmarks is known.
         """
         header = ['run', 'from', MEAN]
         if self.is_ranked:
@@ -259,15 +278,23 @@ class Triage:
         chance = self._chance_of_mean()
         order = self.orders[MEAN]
         means = self.means.T.tolist()
+        of_mean = self.forecasts.in_sample[:, _in_mean(self.forecasts)]
+        is_known = of_mean.any(axis=(1, 2))
         for e, end in enumerate(self.ends):
             value, low, high = means[e]
-            mean = predicted_cell(value, low, high, chance)
+            mark = '*' if is_known[e] else ''
+            mean = predicted_cell(value, low, high, chance, mark)
             row = [end.name, _percent(end.share), mean]
             if self.is_ranked:
                 ranks = possible_ranks(order.first[e], order.last[e])
                 probability = _percent(order.best[e])
                 row += [ranks, probability, self.verdicts[e]]
             rows.append([*row, *cells[end.name]])
+        shares = {run.name: run.shares[-1] for run in self.runs}
+        for name in self.not_forecast:
+            share = shares.get(name, np.nan)
+            empty = ['-'] * (len(rows[0]) - 2)
+            rows.append([name, _percent(share), *empty])
         return rows
 
     def _chance_of_mean(self) -> float:
@@ -363,6 +390,7 @@ class Triage:
             'budgets': self.budget_records(),
             'checkpoints': list(self.checkpoint_records()),
             'forecasts': list(self.forecast_records()),
+            'not_forecast': dict(self.not_forecast),
             'notes': list(self.notes),
         }
 

@@ -248,18 +248,33 @@ def test_budgets_beyond_those_of_earlier_runs_are_named(
 def test_without_history(predictor):
     triage = judge_runs(predictor, run_dumps(NEW, 3), budget=100.0)
     assert triage.notes[-1].startswith(
-        'bad, good: after 35 % of the training, nothing is forecast')
+        'bad, good: nothing is forecast, as fewer than 2 earlier runs have a '
+        'checkpoint as early as after 35 % of the training.')
     assert np.isfinite(triage.predictions.values).all()
     assert triage.ends == triage.verdicts == triage.forecasts.models == ()
     plain = triage.to_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     assert plain['forecasts'] == []
+    assert [*plain['not_forecast']] == ['bad', 'good']
+
+
+def test_a_run_without_a_forecast_keeps_a_row(predictor, history):
+    """Of a budget so large that no earlier run was as early."""
+    table = {'good@35': Checkpoint('good', 35, budget=1e6)}
+    triage = judge_runs(predictor, run_dumps(NEW, 3), history, table)
+    _, *rows = triage.forecast_rows()
+    assert rows[0][:2] == ['bad', '35%'] and rows[0][2] != '-'
+    assert rows[1] == ['good', '0%', '-', '-', '-']
+    assert any(
+        note.startswith('good: nothing is forecast, as fewer than 2 earlier')
+        for note in triage.notes)
+    assert not triage.among(['bad']).not_forecast
+    assert [end.name for end in triage.among(['bad', 'good']).ends] == ['bad']
 
 
 @pytest.mark.parametrize(('late', 'then'), [
     (('old-2', ), None),
-    (('old-1', 'old-2', 'old-4'),
-     'nothing is forecast, as fewer than 2 earlier'),
+    (('old-1', 'old-2', 'old-4'), 'nothing is forecast, as fewer than 2'),
     (tuple(EARLIER), 'nothing is forecast, as fewer than 2 earlier'),
 ])
 def test_earlier_runs_that_begin_late_are_named(predictor, history, late,
@@ -272,12 +287,13 @@ def test_earlier_runs_that_begin_late_are_named(predictor, history, late,
     both = run_dumps({'good': 1.8}, 2) | run_dumps({'bad': 1.0}, 3)
     triage = judge_runs(predictor, both, begun)
     about = [note for note in triage.notes if 'as early' in note]
-    begin = 'good: after 20 % of the training, '
     names = ', '.join(late)
-    assert about[0] == (f'{begin}earlier runs without a checkpoint as early '
-                        f'do not count: {names}.')
+    assert about[0] == (
+        'good: after 20 % of the training, earlier runs '
+        f'without a checkpoint as early do not count: {names}.')
     assert len(about) == (2 if then else 1)
-    assert about[-1].startswith(begin + (then or ''))
+    if then:
+        assert about[1].startswith(f'good: {then}')
     without = {
         name: past
         for name, past in begun.items() if not name.startswith(late)
