@@ -61,7 +61,7 @@ def why_not_forecast(run: Run, earlier: EarlierRuns) -> str:
     """Return why `earlier` has no forecast of a run, and what to do."""
     share = float(run.shares[-1])
     if math.isnan(share):
-        return ('the end of the training is unknown. Give finished runs by '
+        return ('the end of training is unknown. Give finished runs by '
                 '--history.')
     remedy = 'Give'
     if len(earlier.runs) >= LEAST_RUNS and run.budget_source != MEDIAN:
