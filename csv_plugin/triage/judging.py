@@ -125,9 +125,11 @@ def judge(
         tokens = float(run.tokens[-1])
         end = End(run.name, tokens, run.budget)
         last = run.checkpoints[-1]
-        forecast = None if run.finished else earlier.forecast(run)
-        if run.finished or forecast is not None:
-            ends.append(_Ahead(end, last, forecast))
+        losses = None
+        if not run.finished:
+            losses = earlier.forecast(run)
+        if run.finished or losses is not None:
+            ends.append(_Ahead(end, last, losses))
         else:
             not_forecast[run.name] = why_not_forecast(run, earlier)
     begun = [run.name for run in runs]

@@ -372,14 +372,17 @@ class Triage:
 
     def budget_records(self) -> list[dict[str, Any]]:
         """Return the budget of each run and its source, None if unknown."""
-        records = []
+        records: list[dict[str, Any]] = []
         for run in self.runs:
-            is_known = not np.isnan(run.budget)
-            records.append({
+            record: dict[str, Any] = {
                 'run': run.name,
-                'budget': _or_none(run.budget),
-                'source': run.budget_source if is_known else None
-            })
+                'budget': None,
+                'source': None
+            }
+            if not np.isnan(run.budget):
+                record['budget'] = run.budget
+                record['source'] = run.budget_source
+            records.append(record)
         return records
 
     def to_dict(self) -> dict[str, Any]:
