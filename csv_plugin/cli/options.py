@@ -2,6 +2,7 @@
 import argparse
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -9,6 +10,7 @@ from typing import Any, Optional
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.progress import Progress
+from csv_plugin.io.checkpoint_names import scaled_number
 from csv_plugin.io.model_tables import ModelTables
 from csv_plugin.io.tables import split_name
 
@@ -63,6 +65,17 @@ def positive(text: str) -> float:
     if not 0 < number < math.inf:
         raise ValueError
     return number
+
+
+def amount(text: str) -> float:
+    """Return the positive number of an option, such as 2000, 4e12 or 4T."""
+    with suppress(ValueError):
+        number = scaled_number(text)
+        if 0 < number < math.inf:
+            return number
+    raise argparse.ArgumentTypeError(
+        'expected a positive number such as 2000, 4e12 or 4T (with K, M, B or '
+        f'T), found {text!r}')
 
 
 def whole_number(text: str, least: int = 0) -> int:
@@ -127,8 +140,8 @@ _SHARED: dict[str, Any] = {
     '--history': ('PLACE', 'losses of earlier, finished runs (default: none)',
                   str, (), '+'),
     '--budget': ('NUMBER', 'length of a whole run, in tokens if the tokens of '
-                 'checkpoints are known, else in steps (default: as long as '
-                 'the earlier runs)', positive, math.nan),
+                 'checkpoints are known, else in steps, such as 2000 or 4T '
+                 '(default: as long as the earlier runs)', amount, math.nan),
     '--known': ('SCORES', 'table of known accuracies with the column model, '
                 'and one column of fractions per benchmark; accuracies of '
                 'checkpoints change the forecasts of their runs (default: '

@@ -35,8 +35,8 @@ from pathlib import Path
 from csv_plugin.cli.arguments import (into_folder, print_end, print_json,
                                       print_next, refuse)
 from csv_plugin.cli.options import (FORECASTS, SPLITS, TABLES, TEST,
-                                    add_option, add_shared, bar, check_splits,
-                                    positive)
+                                    add_option, add_shared, amount, bar,
+                                    check_splits)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
@@ -48,7 +48,8 @@ from csv_plugin.io.tables import ModelInfo, check_names_in, read_models
 from csv_plugin.report.notes import chance_notes, shortage_notes
 from csv_plugin.report.screen import full_width
 from csv_plugin.report.triage_report import as_text, write_triage
-from csv_plugin.triage.checkpoints import (describe_checkpoints, families_of,
+from csv_plugin.triage.checkpoints import (check_described,
+                                           describe_checkpoints, families_of,
                                            last_checkpoints, read_checkpoints)
 from csv_plugin.triage.judging import judge, judge_sizes
 from csv_plugin.triage.result import Triage
@@ -67,10 +68,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared(parser, '--checkpoints')
     add_option(
         parser, '--params', 'NUMBER', 'number of parameters of a model that '
-        'does not exist yet (default: judge runs)', positive)
+        'does not exist yet, such as 7B (default: judge runs)', amount)
     add_option(
         parser, '--tokens', 'NUMBER', 'number of training tokens of this '
-        'model (required with --params)', positive)
+        'model, such as 4T (required with --params)', amount)
     add_shared(parser, '--out', '--wide', '--json')
 
 
@@ -131,8 +132,7 @@ def _job(args: argparse.Namespace) -> TriageJob:
 def _size_of_dumps(args: argparse.Namespace) -> Triage:
     """Forecast a model from its size and from the dumps of finished runs."""
     refuse(args, '--params without --losses', 'scores', 'benchmarks', 'fit')
-    job = TriageJob(
-        load_predictor(args.predictor), [], args.history, args.checkpoints)
+    job = TriageJob(load_predictor(args.predictor), [], args.history)
     features = job.history_features()
     info = read_models(args.models)
     check_names_in('--history', 'models', features.models, args.models, info)
@@ -152,35 +152,50 @@ def _of_tables(args: argparse.Namespace, is_size: bool) -> Triage:
     main = tables.accuracies.select(benchmarks=tables.accuracies.main)
     scores = main.select(past)
     scores = scores.select(benchmarks=scores.benchmarks_run)
+    notes = []
     if is_size:
         sizes = _sizes(args, tables.info, past)
         families = [tables.families[model] for model in past]
         predictor = fit_predictor(tables.features, scores, families)
         triage = judge_sizes(predictor, tables.features, *sizes)
     else:
-        triage = _judged(args, tables, scores)
-    notes = shortage_notes(main, tables.families, past)
+        triage, families = _judged(args, tables, scores)
+        own_families = {tables.families[model] for model in past}
+        if len(own_families) == 1 and len(set(families)) > 1:
+            notes.append('All models to fit to are of one family, so each run '
+                         'counts as a family: errors are measured on runs '
+                         'that are left out.')
+    notes += shortage_notes(main, dict(zip(past, families)), past)
     notes += chance_notes(main, past)
     return replace(triage, notes=(*notes, *triage.notes))
 
 
 def _judged(args: argparse.Namespace, tables: ModelTables,
-            scores: AccuracyTable) -> Triage:
-    """Judge the runs of `--predict` after a fit to the models of `scores`."""
-    table = read_checkpoints(args.checkpoints) if args.checkpoints else None
+            scores: AccuracyTable) -> tuple[Triage, list[str]]:
+    """Judge the runs of `--predict` after a fit to the models of `scores`.
+
+    Returns the triage, and the family of each of these models in the fit.
+    """
+    table = None
+    notes: list[str] = []
+    if args.checkpoints:
+        table = read_checkpoints(args.checkpoints)
+        notes += check_described(args.checkpoints, table,
+                                 tables.features.models)
     points = describe_checkpoints(tables.features.models, table)
     history = {model: points[model] for model in scores.models}
     new = {model: points[model] for model in tables.models_in(*args.predict)}
     families = families_of(history, tables.families)
     known = None
-    notes: list[str] = []
     if args.known:
-        known, notes = read_known(args.known, tables.features.models,
-                                  scores.benchmarks)
+        known, unused = read_known(args.known, tables.features.models,
+                                   scores.benchmarks)
+        notes += unused
     predictor = fit_predictor(tables.features, scores, families)
     triage = judge(
         predictor, tables.features, new, history, args.budget, known=known)
-    return replace(triage, notes=(*triage.notes, *notes))
+    triage = replace(triage, notes=(*triage.notes, *notes))
+    return triage, families
 
 
 def _sizes(args: argparse.Namespace, info: Sizes,
@@ -190,7 +205,10 @@ def _sizes(args: argparse.Namespace, info: Sizes,
     The models to forecast have the requested size and are described in
     `targets_of`. `past` are the finished runs.
     """
-    points = read_checkpoints(args.checkpoints) if args.checkpoints else None
+    points = None
+    if args.checkpoints:
+        points = read_checkpoints(args.checkpoints)
+        check_described(args.checkpoints, points, past)
     last: Sequence[str] = last_checkpoints(past, points)
     # The law needs models with different numbers of tokens. If all runs end at
     # the same number, earlier checkpoints are used as well.

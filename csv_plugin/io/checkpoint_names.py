@@ -26,7 +26,7 @@ _COUNTED = {
     'phase': 'stage',
     'ingredient': 'ingredient',
 }
-_SCALES = {'': 1, 'k': 10**3, 'm': 10**6, 'b': 10**9, 't': 10**12}
+_SCALES = {'k': 10**3, 'm': 10**6, 'b': 10**9, 't': 10**12}
 
 
 class Revision(NamedTuple):
@@ -77,18 +77,27 @@ def read_revision(name: str) -> Optional[Revision]:
             return None
         if part['scale'] and counted != 'tokens':
             return None
-        stated[counted] = part['number'] + part['scale'].lower()
+        stated[counted] = part['number'] + part['scale']
         end = part.end()
     if 'step' not in stated:
         return None
     revision = Revision(
-        int(stated['step']), _tokens(stated.get('tokens', 'nan')),
+        int(stated['step']), scaled_number(stated.get('tokens', 'nan')),
         int(stated.get('stage', 1)), int(stated.get('ingredient', 0)))
     # A step has at least one token. If there seem to be fewer tokens, their
     # unit is unknown or their number was rounded.
     return None if revision.tokens < revision.step else revision
 
 
-def _tokens(text: str) -> float:
-    digits = text.rstrip('kmbt')
-    return float(digits) * _SCALES[text[len(digits):]]
+def scaled_number(text: str) -> float:
+    """Return a number with K, M, B, T or nothing behind it.
+
+    A ValueError for any other text.
+
+    >>> scaled_number('4T'), scaled_number('1.5m'), scaled_number('2e3')
+    (4000000000000.0, 1500000.0, 2000.0)
+    """
+    scale = text[-1:].lower()
+    if scale in _SCALES:
+        return float(text[:-1]) * _SCALES[scale]
+    return float(text)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from csv_plugin.core.comparing import MARGIN
-from csv_plugin.core.comparison import MEAN
 from csv_plugin.core.text_tables import WIDTH, text_table, wrapped
 from csv_plugin.io.files import write_text
 from csv_plugin.io.json_files import write_json
@@ -18,7 +17,7 @@ from csv_plugin.triage.result import (CHECKPOINT_FIELDS, FORECAST_FIELDS,
 def as_text(triage: Triage, width: float = WIDTH) -> str:
     """Return the conclusion, the tables, the legend and the notes as text."""
     parts = []
-    if triage.runs and triage.is_ranked:
+    if triage.not_forecast or (triage.runs and triage.is_ranked):
         parts.append(wrapped([_conclusion(triage)]))
     for heading, rows in triage.tables():
         parts += [heading, text_table(rows, width)]
@@ -31,11 +30,29 @@ def as_text(triage: Triage, width: float = WIDTH) -> str:
 
 
 def _conclusion(triage: Triage) -> str:
+    """Say which runs to stop, which one may end best, and what is unknown."""
+    missing = ', '.join(triage.not_forecast)
+    if not triage.ends:
+        reasons = set(triage.not_forecast.values())
+        if len(reasons) > 1:
+            return f'Nothing can be forecast for {missing}: see the notes.'
+        return f'Nothing can be forecast: {reasons.pop()}'
+    sentences = []
+    if triage.runs:
+        sentences.append(_best(triage))
+    if missing:
+        sentences.append(f'Nothing is forecast for {missing}: see the notes.')
+    return ' '.join(sentences)
+
+
+def _best(triage: Triage) -> str:
     """Say which runs to stop, and which run is most likely to end best.
 
     In the tables, a run is ranked among the runs whose budget is not larger.
-    The run that is named here as the best is compared with all runs.
+    The run that is named here as the best is compared with all judged runs.
     """
+    if not triage.is_ranked:
+        return 'No runs can be compared.'
     stopped = []
     for end, verdict in zip(triage.ends, triage.verdicts):
         if verdict == STOP:
@@ -44,10 +61,8 @@ def _conclusion(triage: Triage) -> str:
     probabilities = triage.best_of_all
     e = int(np.nanargmax(probabilities))
     best = triage.ends[e]
-    is_among_all = np.array_equal(probabilities, triage.orders[MEAN].best)
-    of_all = '' if is_among_all else ' of all runs'
-    return (f'Stop {names}. {best.name} is most likely to end best{of_all}, '
-            f'with a probability of {probabilities[e]:.0%}.')
+    return (f'Stop {names}. {best.name} is most likely to end best of all '
+            f'judged runs, with a probability of {probabilities[e]:.0%}.')
 
 
 def _legend(triage: Triage) -> Iterator[str]:

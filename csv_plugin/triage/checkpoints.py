@@ -1,6 +1,7 @@
 """Find the run, step and tokens of checkpoints of pretraining runs."""
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.arrays import Floats
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.escaping import did_you_mean
 from csv_plugin.io.checkpoint_names import read_revision
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.tables import read_rows
@@ -136,6 +138,50 @@ def describe_checkpoints(
                     f'{first!r} and {model!r}', 'Give each run its own name, '
                     'and exact tokens in a table (--checkpoints).')
     return checkpoints
+
+
+def check_described(where: FilePath, table: Mapping[str, Checkpoint],
+                    models: Collection[str]) -> list[str]:
+    """Check that a table describes checkpoints that have losses.
+
+    `table` is what `read_checkpoints` returns, `where` says in messages where
+    it comes from, and `models` are the names of all checkpoints with losses.
+    Return a note if some of these checkpoints have no row although their names
+    tell a step: rows with other names may be meant for them.
+
+    Raises:
+        InputError: No row is about a checkpoint with losses.
+    """
+    where = os.fspath(where)
+    if not models:
+        return []
+    if table.keys().isdisjoint(models):
+        example = next(iter(models))
+        found = 'no rows'
+        for model in table:
+            found = f'other names, such as {model!r}'
+            break
+        raise InputError(
+            f'{where}, column model',
+            f'names of checkpoints with losses, such as {example!r}', found,
+            f'{did_you_mean(table, models)}Correct the names in this column, '
+            'or leave the table out.')
+    without_row = []
+    for model in models:
+        if model not in table and _tells_step(model):
+            without_row.append(model)
+    if not without_row:
+        return []
+    # The note names at most this many checkpoints.
+    n_named = 3
+    names = ', '.join(without_row[:n_named])
+    n_more = len(without_row) - n_named
+    if n_more > 0:
+        names += f' and {n_more} more'
+    return [
+        f'{where} has no row for {names}: run and step are read from the '
+        'names of these checkpoints.'
+    ]
 
 
 def _from_name(model: str) -> Checkpoint:

@@ -14,16 +14,18 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictions import MARKS
 from csv_plugin.core.predictor import Losses, Predictor
 from csv_plugin.io.tables import ModelInfo
-from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
+from csv_plugin.triage.checkpoints import (Checkpoint, check_described,
+                                           choose_measure,
                                            describe_checkpoints, known_budgets)
 from csv_plugin.triage.forecasting import EarlierRuns
 from csv_plugin.triage.future_losses import (LEVEL, LossForecast, log_losses,
                                              losses_of, with_loss_errors)
 from csv_plugin.triage.notes import (first_reason, notes_on_backtests,
-                                     notes_on_result, notes_on_runs,
-                                     notes_on_sizes)
+                                     notes_on_budgets, notes_on_result,
+                                     notes_on_runs, notes_on_sizes,
+                                     why_not_forecast)
 from csv_plugin.triage.result import End, Triage
-from csv_plugin.triage.runs import Run, runs_of
+from csv_plugin.triage.runs import MEDIAN, OPTION, Run, runs_of
 from csv_plugin.triage.sizes import forecast_sizes
 
 
@@ -57,22 +59,31 @@ def judge_runs(predictor: Predictor,
 
     Raises:
         InputError: There is no checkpoint beyond 0 tokens; a name has no step;
-            the tokens of only some checkpoints are known; a run is also in the
-            history; a run has a checkpoint beyond its budget, or has two
-            budgets; an earlier run ends before its budget; a benchmark is
-            called 'mean'; or as in `Predictor.features`.
+            `checkpoints` is about other checkpoints; the tokens of only some
+            checkpoints are known; a run is also in the history; a run has a
+            checkpoint beyond its budget, or has two budgets; an earlier run
+            ends before its budget; a benchmark is called 'mean'; or as in
+            `Predictor.features`.
     """
     features = predictor.features(losses)
-    chosen = describe_checkpoints(features.models, checkpoints)
-    past: Mapping[str, Checkpoint] = {}
+    earlier: Optional[FeatureTable] = None
+    models = features.models
     if history:
         earlier = predictor.features(history)
+        models += earlier.models
+    notes: list[str] = []
+    if checkpoints:
+        notes = check_described('checkpoints', checkpoints, models)
+    chosen = describe_checkpoints(features.models, checkpoints)
+    past: Mapping[str, Checkpoint] = {}
+    if earlier is not None:
         past = describe_checkpoints(earlier.models, checkpoints)
         # No run may be in the history as well. `judge` checks this too, but
         # only after the tables are joined, and joining fails on such a model.
         _check_apart(chosen, past)
         features = FeatureTable.concatenate([features, earlier])
-    return judge(predictor, features, chosen, past, budget, known=known)
+    triage = judge(predictor, features, chosen, past, budget, known=known)
+    return replace(triage, notes=(*triage.notes, *notes))
 
 
 def judge(
@@ -97,33 +108,44 @@ def judge(
     finished = runs_of(predictor, features, past, are_finished=True)
     earlier = EarlierRuns(finished, _families(predictor, past))
     usual_budget = budget
+    source = OPTION
     if math.isnan(budget) and earlier.runs:
         _check_units(chosen, past)
         budgets = [run.budget for run in earlier.runs]
         usual_budget = float(np.median(budgets))
-    runs = runs_of(predictor, features, chosen, usual_budget)
+        source = MEDIAN
+    runs = runs_of(predictor, features, chosen, usual_budget, source)
     if not runs:
         found = first_reason(refused, 'none beyond 0 tokens')
         raise InputError('checkpoints', 'at least one that can be used', found,
                          'Collect losses of checkpoints.')
-    measure = choose_measure([*chosen.values()])
-    notes = []
-    for name, reason in refused.items():
-        notes.append(f'{name} is left out: {reason}')
-    notes += notes_on_runs(measure, runs, chosen, earlier)
-    notes += notes_on_backtests(predictor, features, runs, earlier)
     ends = []
+    not_forecast = {}
     for run in runs:
         tokens = float(run.tokens[-1])
         end = End(run.name, tokens, run.budget)
         last = run.checkpoints[-1]
-        if run.finished:
-            ends.append(_Ahead(end, last, None))
-            continue
-        forecast = earlier.forecast(run)
-        if forecast is not None:
-            ends.append(_Ahead(end, last, forecast))
-    return _triage(predictor, features, runs, ends, measure, notes, known)
+        losses = None
+        if not run.finished:
+            losses = earlier.forecast(run)
+        if run.finished or losses is not None:
+            ends.append(_Ahead(end, last, losses))
+        else:
+            not_forecast[run.name] = why_not_forecast(run, earlier)
+    begun = [run.name for run in runs]
+    for run_name in sorted({point.run for point in chosen.values()}):
+        if run_name not in begun:
+            not_forecast[run_name] = 'there is no checkpoint yet.'
+    measure = choose_measure([*chosen.values()])
+    notes = []
+    for name, reason in refused.items():
+        notes.append(f'{name} is left out: {reason}')
+    notes += notes_on_runs(measure, runs, earlier, not_forecast)
+    if choose_measure([*past.values()]) == measure:
+        notes += notes_on_budgets(measure, runs, earlier)
+    notes += notes_on_backtests(predictor, features, runs, earlier)
+    return _triage(predictor, features, runs, ends, measure, notes,
+                   not_forecast, known)
 
 
 def _with_features(described: Mapping[str, Checkpoint],
@@ -155,15 +177,19 @@ def judge_sizes(predictor: Predictor, features: FeatureTable,
     target_sizes = list(targets.values())
     forecasts = forecast_sizes(logs, sizes, target_sizes)
     ends = []
+    not_forecast = {}
     notes = notes_on_sizes(models, targets)
     for name, size, forecast in zip(targets, target_sizes, forecasts):
         if forecast is None:
-            notes.append(f'{name}: nothing is forecast, as too few models '
-                         'differ in size and tokens to test the law.')
+            reason = ('too few models differ in size and tokens to test the '
+                      'law.')
+            not_forecast[name] = reason
+            notes.append(f'{name}: nothing is forecast, as {reason}')
         else:
             end = End(name, 0., size.tokens)
             ends.append(_Ahead(end, None, forecast))
-    return _triage(predictor, features, [], ends, 'tokens', notes, None)
+    return _triage(predictor, features, [], ends, 'tokens', notes,
+                   not_forecast, None)
 
 
 def _families(predictor: Predictor,
@@ -192,6 +218,7 @@ class _Ahead(NamedTuple):
 
 def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
             ends: Sequence[_Ahead], measure: str, notes: Sequence[str],
+            not_forecast: Mapping[str, str],
             known: Optional[AccuracyTable]) -> Triage:
     """Predict checkpoints and ends together, so that errors are correlated.
 
@@ -242,7 +269,8 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
         ends=[part.end for part in ends],
         forecasts=forecasts,
         joint=joint_of_ends,
-        notes=all_notes)
+        notes=all_notes,
+        not_forecast=not_forecast)
 
 
 def _check_apart(chosen: Mapping[str, Checkpoint],

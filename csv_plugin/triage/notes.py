@@ -12,19 +12,17 @@ from csv_plugin.core.other_units import unit_notes
 from csv_plugin.core.predictions import NOT_YET, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.tables import ModelInfo
-from csv_plugin.triage.checkpoints import Checkpoint
 from csv_plugin.triage.forecasting import LEAST_RUNS, EarlierRuns, GainLaw
 from csv_plugin.triage.future_losses import losses_of
-from csv_plugin.triage.runs import Run
+from csv_plugin.triage.runs import MEDIAN, Run
 from csv_plugin.triage.sizes import FAR, log_compute
 
 
-def notes_on_runs(measure: str, runs: Sequence[Run],
-                  described: Mapping[str, Checkpoint],
-                  earlier: EarlierRuns) -> Iterator[str]:
+def notes_on_runs(measure: str, runs: Sequence[Run], earlier: EarlierRuns,
+                  not_forecast: Mapping[str, str]) -> Iterator[str]:
     """Yield notes on missing or doubtful inputs, by run.
 
-    `described` also contains checkpoints without losses. Equal notes on
+    `not_forecast` maps runs without a forecast to the reasons. Equal notes on
     several runs are one line.
     """
     if measure == 'steps':
@@ -33,20 +31,15 @@ def notes_on_runs(measure: str, runs: Sequence[Run],
     for run in runs:
         for note in _notes_on(run, earlier):
             named.setdefault(note, []).append(run.name)
-    with_checkpoint = [run.name for run in runs]
-    without = set()
-    for point in described.values():
-        if point.run not in with_checkpoint:
-            without.add(point.run)
-    if without:
-        note = 'nothing is forecast, as there is no checkpoint yet.'
-        named[note] = sorted(without)
+    for name, reason in not_forecast.items():
+        note = f'nothing is forecast, as {reason}'
+        named.setdefault(note, []).append(name)
     for note, names in named.items():
         yield f'{", ".join(names)}: {note}'
 
 
 def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
-    """Yield notes on one run: equal losses, and why forecasts are missing."""
+    """Yield notes on equal losses of a run, and on late earlier runs."""
     first: dict[float, str] = {}
     losses = run.mean_loss.tolist()
     for name, loss in zip(run.checkpoints, losses):
@@ -55,29 +48,68 @@ def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
             yield (f'{name} has the same losses as {twin}. One of the two may '
                    'be a wrong upload.')
     share = float(run.shares[-1])
-    if math.isnan(share):
-        yield ('nothing is forecast, as the end of training is unknown. Give '
-               'finished runs by --history.')
+    if math.isnan(share) or run.finished:
         return
-    if run.finished:
-        return
-    when = f'after {100 * share:.3g} % of the training, '
     early = earlier.covering(share)
     late = [past.name for past in earlier.runs if past not in early]
     if late:
-        yield (f'{when}earlier runs without a checkpoint as early do not '
-               f'count: {", ".join(late)}.')
-    if len(early) < LEAST_RUNS:
-        yield (
-            f'{when}nothing is forecast, as fewer than {LEAST_RUNS} earlier '
-            'runs have a checkpoint as early. Give more checkpoints of '
-            'finished runs (--history or, of tables, --fit).')
+        yield (f'after {100 * share:.3g} % of the training, earlier runs '
+               'without a checkpoint as early do not count: '
+               f'{", ".join(late)}.')
+
+
+def why_not_forecast(run: Run, earlier: EarlierRuns) -> str:
+    """Return why `earlier` has no forecast of a run, and what to do."""
+    share = float(run.shares[-1])
+    if math.isnan(share):
+        return ('the end of training is unknown. Give finished runs by '
+                '--history.')
+    remedy = 'Give'
+    if len(earlier.runs) >= LEAST_RUNS and run.budget_source != MEDIAN:
+        remedy = f'Check the budget, {run.budget:.6g}, or give'
+    return (f'fewer than {LEAST_RUNS} earlier runs have a checkpoint as early '
+            f'as after {100 * share:.3g} % of the training. {remedy} more '
+            'checkpoints of finished runs (--history or, of tables, --fit).')
+
+
+def notes_on_budgets(measure: str, runs: Sequence[Run],
+                     earlier: EarlierRuns) -> Iterator[str]:
+    """Yield notes on budgets far outside the range of the earlier runs.
+
+    `measure` is the unit of all budgets, 'tokens' or 'steps'.
+    """
+    if not earlier.runs:
+        return
+    budgets = [run.budget for run in earlier.runs]
+    shortest = min(budgets)
+    longest = max(budgets)
+    # Budgets in this range, relative to the shortest and longest earlier run,
+    # get no note. These factors are a convention.
+    least, most = 0.5, 1.5
+    long = []
+    short = []
+    for run in runs:
+        if run.finished:
+            continue
+        if run.budget > most * longest:
+            long.append(run.name)
+        elif run.budget < least * shortest:
+            short.append(run.name)
+    beyond = 'Forecasts go beyond what earlier runs show.'
+    if long:
+        yield (f'{", ".join(long)}: the budget is more than {most} times the '
+               f"longest earlier run's budget, {longest:.6g} {measure}. "
+               f'{beyond}')
+    if short:
+        yield (f'{", ".join(short)}: the budget is less than half of the '
+               f"shortest earlier run's budget, {shortest:.6g} {measure}. "
+               f'{beyond}')
 
 
 def notes_on_backtests(predictor: Predictor, features: FeatureTable,
                        runs: Sequence[Run],
                        earlier: EarlierRuns) -> Iterator[str]:
-    """Yield notes on the errors of forecasts of earlier runs.
+    """Yield notes on how far forecasts of earlier runs are off.
 
     There is a note for each share of the training that a run is forecast from.
     """
@@ -89,35 +121,32 @@ def notes_on_backtests(predictor: Predictor, features: FeatureTable,
         law = earlier.law(share)
         if law is None:
             continue
-        forecast, now = backtest_errors(predictor, features, law)
+        error = backtest_error(predictor, features, law)
         n_runs = len(law.runs)
         n_families = len(set(law.families))
         others = 'runs' if n_families == n_runs else 'families'
-        yield (
-            f'Back-test: {n_runs} earlier runs were forecast after '
-            f'{100 * share:.3g} % of the training from the other {others}. '
-            'The mean absolute error over runs and benchmarks was '
-            f'{100 * forecast:.1f} points; with the prediction at that time '
-            f'in place of the forecast it was {100 * now:.1f} points.')
+        yield (f'Back-test: {n_runs} earlier runs were forecast after '
+               f'{100 * share:.3g} % of the training from the other {others}. '
+               f'The forecasts differ by {100 * error:.1f} points, as a mean '
+               'over runs and benchmarks, from the predictions at the ends of '
+               'these runs. Errors of the predictions themselves come on top.')
 
 
-def backtest_errors(predictor: Predictor, features: FeatureTable,
-                    law: GainLaw) -> tuple[float, float]:
-    """Return mean absolute errors of forecasts of earlier runs, fractions.
+def backtest_error(predictor: Predictor, features: FeatureTable,
+                   law: GainLaw) -> float:
+    """Return the mean absolute error of forecasts of earlier runs, a fraction.
 
-    The first error is of the forecasts. The second error is of the predictions
-    at the time of the forecast, as if the losses did not change any more. Both
-    compare with the accuracies predicted at the ends of the runs.
+    The forecasts are compared with the accuracies predicted at the ends of the
+    runs, not with observed accuracies.
     """
     accuracies = []
-    for states in (law.end, law.left_out, law.now):
+    for states in (law.end, law.left_out):
         losses = losses_of(predictor, states[:, 1:])
         table = FeatureTable(law.runs, features.columns, losses)
         accuracies.append(predictor.joint(table).accuracies)
-    end, forecast, now = accuracies
+    end, forecast = accuracies
     error = np.abs(forecast - end).mean()
-    error_without_gain = np.abs(now - end).mean()
-    return float(error), float(error_without_gain)
+    return float(error)
 
 
 def notes_on_sizes(models: Mapping[str, ModelInfo],

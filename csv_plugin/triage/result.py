@@ -1,6 +1,7 @@
 """The result of a triage of pretraining runs, and its tables."""
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
@@ -77,6 +78,7 @@ class Triage:
         verdicts: A verdict such as 'go on' for each end, by mean accuracy.
         joint: The joint distribution of the accuracies at the ends.
         notes: Remarks for users.
+        not_forecast: Names of runs (or sizes) without a forecast, and why.
     """
     measure: str
     runs: tuple[Run, ...]
@@ -89,11 +91,20 @@ class Triage:
     verdicts: tuple[str, ...]
     joint: Joint
     notes: tuple[str, ...]
+    not_forecast: Mapping[str, str]
 
     @classmethod
-    def of(cls, measure: str, runs: Sequence[Run], predictions: Predictions,
-           ends: Sequence[End], forecasts: Predictions, joint: Joint,
-           notes: Sequence[str]) -> 'Triage':
+    def of(
+        cls,
+        measure: str,
+        runs: Sequence[Run],
+        predictions: Predictions,
+        ends: Sequence[End],
+        forecasts: Predictions,
+        joint: Joint,
+        notes: Sequence[str],
+        not_forecast: Mapping[str, str] = MappingProxyType({})
+    ) -> 'Triage':  # yapf: disable
         """Sort ends by their means, rank them, and judge the runs.
 
         Arguments are as in the class, but `ends` are in the order of the
@@ -143,7 +154,8 @@ class Triage:
             best_of_all=best_of_all,
             verdicts=verdicts,
             joint=joint,
-            notes=tuple(notes))
+            notes=tuple(notes),
+            not_forecast=not_forecast)
 
     def __repr__(self) -> str:
         checkpoints = counted(len(self.predictions.models), 'checkpoint')
@@ -162,6 +174,10 @@ class Triage:
 
     def among(self, names: Collection[str]) -> 'Triage':
         """Return a triage of these ends alone, ranked among themselves."""
+        not_forecast = {}
+        for name, reason in self.not_forecast.items():
+            if name in names:
+                not_forecast[name] = reason
         rows = []
         ends = []
         for row, end in enumerate(self.ends):
@@ -175,7 +191,8 @@ class Triage:
             ends=ends,
             forecasts=self.forecasts,
             joint=self.joint.take(np.array(rows, int)),
-            notes=self.notes)
+            notes=self.notes,
+            not_forecast=not_forecast)
 
     @property
     def benchmarks(self) -> tuple[str, ...]:
@@ -192,8 +209,30 @@ class Triage:
 
     def legend(self) -> list[str]:
         """Return lines that explain the cells of tables and their marks."""
-        lines = self.predictions.legend() + self.forecasts.legend()
+        lines = self.budget_lines()
+        lines += self.predictions.legend() + self.forecasts.legend()
         return list(dict.fromkeys(lines))
+
+    def budget_lines(self) -> list[str]:
+        """Return a line with the budgets of the runs and their sources.
+
+        There is no line if no budget is known.
+        """
+        runs_by_budget: dict[str, list[str]] = {}
+        for run in self.runs:
+            if not np.isnan(run.budget):
+                budget = (f'{run.budget:.6g} {self.measure} '
+                          f'({run.budget_source})')
+                of_budget = runs_by_budget.setdefault(budget, [])
+                of_budget.append(run.name)
+        parts = []
+        for budget, names in runs_by_budget.items():
+            if len(names) < len(self.runs):
+                budget += f' for {", ".join(names)}'
+            parts.append(budget)
+        if not parts:
+            return []
+        return [f'Budget: {"; ".join(parts)}.']
 
     def tables(self) -> list[tuple[str, list[list[str]]]]:
         """Return the tables of checkpoints and of ends, with their headings.
@@ -227,7 +266,9 @@ class Triage:
     def forecast_rows(self) -> list[list[str]]:
         """Return a header, and for each end a row of texts, the best first.
 
-        Ranks and verdicts are left out if no end is ranked.
+        Ranks and verdicts are left out if no end is ranked. Rows of runs
+        without a forecast come last. As in leaderboards, the only mark of a
+        mean is `*`, if the accuracy on one of its benchmarks is known.
         """
         header = ['run', 'from', MEAN]
         if self.is_ranked:
@@ -237,15 +278,23 @@ class Triage:
         chance = self._chance_of_mean()
         order = self.orders[MEAN]
         means = self.means.T.tolist()
+        of_mean = self.forecasts.in_sample[:, _in_mean(self.forecasts)]
+        is_known = of_mean.any(axis=(1, 2))
         for e, end in enumerate(self.ends):
             value, low, high = means[e]
-            mean = predicted_cell(value, low, high, chance)
+            mark = '*' if is_known[e] else ''
+            mean = predicted_cell(value, low, high, chance, mark)
             row = [end.name, _percent(end.share), mean]
             if self.is_ranked:
                 ranks = possible_ranks(order.first[e], order.last[e])
                 probability = _percent(order.best[e])
                 row += [ranks, probability, self.verdicts[e]]
             rows.append([*row, *cells[end.name]])
+        shares = {run.name: run.shares[-1] for run in self.runs}
+        for name in self.not_forecast:
+            share = shares.get(name, np.nan)
+            empty = ['-'] * (len(rows[0]) - 2)
+            rows.append([name, _percent(share), *empty])
         return rows
 
     def _chance_of_mean(self) -> float:
@@ -321,13 +370,30 @@ class Triage:
                     'verdict': self.verdicts[e],
                 }  # yapf: disable
 
+    def budget_records(self) -> list[dict[str, Any]]:
+        """Return the budget of each run and its source, None if unknown."""
+        records: list[dict[str, Any]] = []
+        for run in self.runs:
+            record: dict[str, Any] = {
+                'run': run.name,
+                'budget': None,
+                'source': None
+            }
+            if not np.isnan(run.budget):
+                record['budget'] = run.budget
+                record['source'] = run.budget_source
+            records.append(record)
+        return records
+
     def to_dict(self) -> dict[str, Any]:
         """Return the content of `triage.json`."""
         return {
             'measure': self.measure,
             'level': self.predictions.level,
+            'budgets': self.budget_records(),
             'checkpoints': list(self.checkpoint_records()),
             'forecasts': list(self.forecast_records()),
+            'not_forecast': dict(self.not_forecast),
             'notes': list(self.notes),
         }
 

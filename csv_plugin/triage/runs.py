@@ -14,6 +14,10 @@ from csv_plugin.triage.checkpoints import (Checkpoint, known_budgets,
                                            rows_by_run)
 from csv_plugin.triage.future_losses import log_losses
 
+#: Sources of the budgets of runs.
+OPTION, TABLE = '--budget', 'table of checkpoints'
+MEDIAN = 'median of the earlier runs'
+
 
 @dataclass(frozen=True, eq=False)
 class Run:
@@ -21,7 +25,8 @@ class Run:
 
     `tokens`, `(n,)`, are the training tokens of each checkpoint, or the steps
     if no tokens are known. `budget` is the number of tokens (or steps) at the
-    end of the run, NaN if unknown. `states`, `(n, 1 + K)`, are the states of
+    end of the run, NaN if unknown, and `budget_source` says where this number
+    comes from, such as '--budget'. `states`, `(n, 1 + K)`, are the states of
     the checkpoints. A state is the mean exponent, followed by the logarithms
     of the K losses, as in `future_losses.log_losses`. The mean exponent is the
     mean over all benchmarks of the exponents that the predictor expects;
@@ -38,6 +43,7 @@ class Run:
     budget: float
     states: Floats
     mean_loss: Floats
+    budget_source: str = ''
 
     def __post_init__(self) -> None:
         increases = np.diff(self.tokens)
@@ -101,13 +107,14 @@ def runs_of(predictor: Predictor,
             features: FeatureTable,
             checkpoints: Mapping[str, Checkpoint],
             budget: float = math.nan,
+            source: str = '',
             are_finished: bool = False) -> list[Run]:
     """Return the runs of some checkpoints, sorted by name.
 
     `features` has at least these checkpoints. A run without a budget in
-    `checkpoints` gets `budget`, which is NaN if unknown. If the runs
-    `are_finished`, such a run ends at its last checkpoint instead. Checkpoints
-    at 0 tokens are left out.
+    `checkpoints` gets `budget`, which is NaN if unknown, with `source` as its
+    `budget_source`. If the runs `are_finished`, such a run ends at its last
+    checkpoint instead. Checkpoints at 0 tokens are left out.
 
     Raises:
         InputError: As in `Run`, `choose_measure` and `known_budgets`.
@@ -125,12 +132,14 @@ def runs_of(predictor: Predictor,
         end = float(tokens[-1]) if are_finished else budget
         own_names = tuple(names[row] for row in rows)
         own_budget = float(budgets.get(name, end))
+        own_source = TABLE if name in budgets else source
         run = Run(
             name=name,
             checkpoints=own_names,
             tokens=tokens,
             budget=own_budget,
             states=states[rows],
-            mean_loss=table.mean_loss[rows])
+            mean_loss=table.mean_loss[rows],
+            budget_source=own_source)
         runs.append(run)
     return runs

@@ -17,7 +17,8 @@ from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.known_accuracies import read_known
 from csv_plugin.io.runs.run_dumps import DumpPlace, find_dumps
-from csv_plugin.triage.checkpoints import (describe_checkpoints,
+from csv_plugin.triage.checkpoints import (check_described,
+                                           describe_checkpoints,
                                            read_checkpoints)
 from csv_plugin.triage.judging import judge
 from csv_plugin.triage.notes import first_reason
@@ -68,6 +69,7 @@ class TriageJob:
         self.history = history
         self.known = known
         self.may_come = may_come
+        self.table = table
         self._table = read_checkpoints(table) if table else None
         # The stamp is part of the key because a file may be replaced.
         self._features: dict[_DumpVersion, FeatureTable] = {}
@@ -77,11 +79,14 @@ class TriageJob:
 
         An `InputError` if there is a history, but no dump in it can be used.
         """
-        runs, _ = self._read_history()
-        return runs
+        earlier, _ = self._read_history()
+        checkpoints = describe_checkpoints(earlier, self._table)
+        return {checkpoint.run for checkpoint in checkpoints.values()}
 
-    def _read_history(self) -> tuple[set[str], FeatureTable]:
-        """Return names of the earlier runs, and features of their checkpoints.
+    def _read_history(self) -> tuple[list[str], FeatureTable]:
+        """Return the names and features of checkpoints of the earlier runs.
+
+        Checkpoints whose dumps could not be used have a name, but no features.
         """
         earlier = find_dumps(self.history)
         written = _written(earlier)
@@ -90,10 +95,8 @@ class TriageJob:
             raise InputError('history', 'losses of earlier, finished runs',
                              first_reason(refused, 'no dump'),
                              'Give other paths by --history, or omit it.')
-        checkpoints = describe_checkpoints(earlier, self._table)
-        runs = {checkpoint.run for checkpoint in checkpoints.values()}
         features = self._features_of(written)
-        return runs, features
+        return list(earlier), features
 
     def history_features(self) -> FeatureTable:
         """Return the features of the checkpoints of the earlier runs.
@@ -124,13 +127,16 @@ class TriageJob:
         """
         dumps = find_dumps(self.dumps)
         earlier = find_dumps(self.history)
+        notes: list[str] = []
+        if self.table and self._table is not None:
+            notes += check_described(self.table, self._table, dumps | earlier)
         written = _written(dumps | earlier)
         refused = self._read(written, progress)
         known = None
-        notes: list[str] = []
         if self.known:
-            known, notes = read_known(self.known, written,
-                                      self.predictor.names, self.may_come)
+            known, unused = read_known(self.known, written,
+                                       self.predictor.names, self.may_come)
+            notes += unused
         features = self._features_of(written)
         checkpoints = describe_checkpoints(dumps, self._table)
         history = describe_checkpoints(earlier, self._table)

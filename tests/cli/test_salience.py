@@ -76,7 +76,9 @@ def test_a_missing_table_is_found_before_torch_is_loaded():
      '--predictor: the option is given twice'),
     (['fit', '--out', 'a', '--ou=b'], '--out: the option is given twice'),
     (['predict', 'a'], 'arguments are required: --predictor'),
-    (['triage', '--budget', '0'], "--budget: invalid positive value: '0'"),
+    (['triage', '--budget', '0'], "such as 2000, 4e12 or 4T (with K, M, B or "
+     "T), found '0'"),
+    (['triage', '--budget', '100G'], "found '100G'"),
 ])  # yapf: disable
 def test_words_that_are_refused(capsys, words, says):
     with pytest.raises(SystemExit) as end:

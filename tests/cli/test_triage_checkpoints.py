@@ -85,6 +85,17 @@ def test_a_wrong_name_of_a_known_accuracy(world, tmp_path, capsys):
     assert "'god@35'. Did you mean 'good@35'?" in refusal(capsys, *call)
 
 
+def test_a_table_of_checkpoints_that_matches_none(world, tmp_path, capsys):
+    table = tmp_path / 'table.csv'
+    table.write_text('model,run,step\ngod@35,x,35\n')
+    call = words(world, tmp_path / 'out', more=f'--checkpoints {table}')
+    assert "Did you mean 'good@35'?" in refusal(capsys, *call)
+    table.write_text('model,run,step\nold-1@10,old-1,10\n')
+    assert main(call) == 0
+    shown = ' '.join(capsys.readouterr().out.split())
+    assert 'no row for bad@10, bad@20, bad@35 and 30 more: run' in shown
+
+
 def test_a_size_by_dumps(world, tmp_path, capsys):
     """Of runs whose sizes a table has."""
     table = tmp_path / 'models.csv'

@@ -113,9 +113,21 @@ def test_a_wrong_name_of_a_known_accuracy(options, tmp_path, capsys, header,
     assert found in refusal(capsys, *options, '--known', str(known))
 
 
+@pytest.mark.parametrize('more', [[], ['--params', '7B', '--tokens', '4T']])
+def test_a_table_of_checkpoints_that_matches_none(options, tmp_path, capsys,
+                                                  more):
+    table = tmp_path / 'checkpoints.csv'
+    table.write_text('model,run,step\nA@10,A,10\n')
+    error = refusal(capsys, *options, '--checkpoints', str(table), *more)
+    assert "found other names, such as 'A@10'. Did you mean 'a@10'?" in error
+
+
 def test_errors_are_those_of_families_left_out(options, tmp_path, usual):
-    """Runs of few families say less; those of one are all there is."""
+    """Runs of few families say less; runs of one family are a family each, and
+    a note says so.
+    """
     found = [forecast_in(usual[0])]
+    notes = []
     for families in ('aabbcc', 'aaaaaa'):
         rows = csv_rows(tmp_path / 'models.csv')
         for row in rows:
@@ -124,8 +136,15 @@ def test_errors_are_those_of_families_left_out(options, tmp_path, usual):
                   [row.values() for row in rows])
         assert salience.main(options) == 0
         found.append(forecast_in(tmp_path / 'out'))
+        told = json.loads((tmp_path / 'out/triage.json').read_text())
+        notes.append(told['notes'][0])
     widths = [row['high'] - row['low'] for row in found]
     assert widths[0] == widths[2] < widths[1]
+    assert notes[0].startswith('No tokens are known')
+    assert notes[1] == (
+        'All models to fit to are of one family, so each run counts as a '
+        'family: errors are measured on runs that are left out.')
+    assert 'no family can be left out' not in ' '.join(told['notes'])
 
 
 def test_names_that_state_tokens(options, tmp_path):

@@ -58,8 +58,38 @@ def test_the_conclusion_is_about_all_runs():
     assert name == 'long'
     conclusion, _ = as_text(made).split('\n\n', 1)
     assert ' '.join(conclusion.split()).endswith(
-        f'{name} is most likely to end best of all runs, with a probability '
-        f'of {best[name]:.0%}.')
+        f'{name} is most likely to end best of all judged runs, with a '
+        f'probability of {best[name]:.0%}.')
+
+
+def text_with_budgets(budgets):
+    """The text of a triage of runs with these budgets, on one line."""
+    runs = run_dumps(dict.fromkeys(budgets, 1.5), 3)
+    points = {}
+    for name in runs:
+        run, _, step = name.partition('@')
+        points[name] = Checkpoint(run, int(step), budget=budgets[run])
+    text = as_text(judge_runs(train(), runs, run_dumps(EARLIER), points))
+    return ' '.join(text.split())
+
+
+@pytest.mark.parametrize('budgets, begins', [
+    (dict(a=1e6, b=1e6), 'Nothing can be forecast: fewer than 2 earlier runs '
+     'have a checkpoint as early as after 0.0035 % of the training. Check the '
+     'budget, 1e+06, or give more checkpoints of finished runs '),
+    (dict(a=1e6, b=1e7), 'Nothing can be forecast for a, b: see the notes. '),
+    (dict(a=100, b=1e6), 'No runs can be compared. Nothing is forecast for b: '
+     'see the notes. '),
+])  # yapf: disable
+def test_the_conclusion_if_runs_have_no_forecast(budgets, begins):
+    assert text_with_budgets(budgets).startswith(begins)
+
+
+def test_a_run_without_a_forecast_beside_others():
+    text = text_with_budgets(dict(a=100, b=100, c=1e6))
+    assert text.startswith('Stop none. ')
+    assert 'Nothing is forecast for c: see the notes. Predicted' in text
+    assert ' c 0% - - - - - - ' in text
 
 
 @pytest.mark.parametrize('runs, earlier, shown, absent', [

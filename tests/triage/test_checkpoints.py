@@ -4,7 +4,8 @@ import math
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.triage.checkpoints import (Checkpoint, choose_measure,
+from csv_plugin.triage.checkpoints import (Checkpoint, check_described,
+                                           choose_measure,
                                            describe_checkpoints, known_budgets,
                                            last_checkpoints, read_checkpoints,
                                            rows_by_run)
@@ -112,6 +113,27 @@ def test_stages_of_a_table_follow_each_other(tmp_path):
     assert lost['c'].step == 12 and math.isnan(lost['c'].tokens)
     unknown = table(tmp_path, 'model,run,stage,step\na,a,1,9\nb,a,2,3\n')
     assert unknown['b'].step == 12 and math.isnan(unknown['b'].tokens)
+
+
+def test_a_table_of_other_checkpoints_is_refused(tmp_path):
+    described = table(tmp_path, 'model,run,step\ngod@35,a,35\nx@9,a,9\n')
+    with pytest.raises(
+            InputError,
+            match="t.csv, column model: expected .* such as 'good@20', found "
+            "other names, such as 'god@35'. Did you mean 'good@35'\\? Corr"):
+        check_described('t.csv', described, ['good@20', 'good@35'])
+    with pytest.raises(InputError, match='found no rows'):
+        check_described('t.csv', {}, ['good@20'])
+
+
+def test_checkpoints_without_a_row_are_named(tmp_path):
+    described = table(tmp_path, 'model,run,step\nfinal,a,35\nother,a,9\n')
+    models = ['final', *(f'a@{step}' for step in range(1, 6))]
+    assert check_described('t.csv', described, models) == [
+        't.csv has no row for a@1, a@2, a@3 and 2 more: run and step are read '
+        'from the names of these checkpoints.'
+    ]
+    assert check_described('t.csv', described, ['final']) == []
 
 
 def test_last_checkpoints_and_models_that_are_none(tmp_path):

@@ -51,7 +51,7 @@ def test_the_best_run_is_first(early):
     assert early.verdicts[0] == GO_ON
 
 
-def test_notes_have_the_errors_of_the_backtest(predictor, history, early):
+def test_notes_have_the_error_of_the_backtest(predictor, history, early):
     """Of accuracies predicted at the ends of earlier runs, and at those losses
     that the others forecast.
     """
@@ -69,7 +69,9 @@ def test_notes_have_the_errors_of_the_backtest(predictor, history, early):
     assert note.startswith(
         'Back-test: 4 earlier runs were forecast after 35 %')
     assert 'from the other runs.' in note
-    assert f'benchmarks was {error:.1f} points' in note
+    assert f'The forecasts differ by {error:.1f} points' in note
+    assert 'from the predictions at the ends of these runs.' in note
+    assert note.endswith('Errors of the predictions themselves come on top.')
 
 
 def test_a_finished_run_has_one_number_and_one_interval(predictor, history):
@@ -143,6 +145,14 @@ def test_tokens_and_budgets(predictor):
         judge_runs(predictor, chosen, checkpoints=checkpoints)
 
 
+def test_checkpoints_of_other_runs_are_refused(predictor):
+    with pytest.raises(InputError, match="checkpoints, .*'bod@10'"):
+        judge_runs(
+            predictor,
+            run_dumps(NEW, 3),
+            checkpoints={'bod@10': Checkpoint('x', 1)})
+
+
 def with_tokens(dumps, times):
     """Names that state a million tokens a step, and so many times the steps.
     """
@@ -180,7 +190,9 @@ def test_a_run_without_a_budget_is_not_judge_runs(predictor):
         for step in STEPS[:3]
     }
     both = judge_runs(predictor, run_dumps(NEW, 3), checkpoints=table)
-    assert both.notes[-1].startswith('bad: nothing is forecast, as the end of')
+    assert any(
+        note.startswith('bad: nothing is forecast, as the end of')
+        for note in both.notes)
     assert [end.name for end in both.ends] == ['good']
     assert value(both, 'good') == both.predictions.at('good@35', 'easy').value
 
@@ -197,21 +209,72 @@ def test_budget_of_the_history(early, predictor, history):
     assert {run.budget for run in median.runs} == {80.0}
 
 
+def test_budgets_and_their_sources_are_shown(early, predictor, history):
+    """In one line, if all runs have the same."""
+    assert early.legend()[0] == ('Budget: 100 steps (median of the earlier '
+                                 'runs).')
+    assert early.to_dict()['budgets'][0] == dict(
+        run='bad', budget=100.0, source='median of the earlier runs')
+    table = {'good@35': Checkpoint('good', 35, budget=90)}
+    both = judge_runs(predictor, run_dumps(NEW, 3), history, table, budget=70)
+    assert both.legend()[0] == (
+        'Budget: 70 steps (--budget) for bad; 90 steps '
+        '(table of checkpoints) for good.')
+    unknown = judge_runs(predictor, run_dumps(NEW, 3))
+    assert not any('Budget' in line for line in unknown.legend())
+    assert unknown.to_dict()['budgets'][0]['source'] is None
+
+
+@pytest.mark.parametrize(('budget', 'says'), [
+    (151, "more than 1.5 times the longest earlier run's budget, 100 steps."),
+    (49, "less than half of the shortest earlier run's budget, 100 steps."),
+    (150, None),
+    (50, None),
+])
+def test_budgets_beyond_those_of_earlier_runs_are_named(
+        predictor, history, budget, says):
+    triage = judge_runs(predictor, run_dumps(NEW, 3), history, budget=budget)
+    about = [note for note in triage.notes if 'earlier runs show' in note]
+    expected = []
+    if says:
+        expected.append(f'bad, good: the budget is {says} Forecasts go beyond '
+                        'what earlier runs show.')
+    assert about == expected
+    in_tokens = with_tokens(history, 1)
+    other = judge_runs(predictor, run_dumps(NEW, 3), in_tokens, budget=budget)
+    assert not any('earlier runs show' in note for note in other.notes)
+
+
 def test_without_history(predictor):
     triage = judge_runs(predictor, run_dumps(NEW, 3), budget=100.0)
     assert triage.notes[-1].startswith(
-        'bad, good: after 35 % of the training, nothing is forecast')
+        'bad, good: nothing is forecast, as fewer than 2 earlier runs have a '
+        'checkpoint as early as after 35 % of the training.')
     assert np.isfinite(triage.predictions.values).all()
     assert triage.ends == triage.verdicts == triage.forecasts.models == ()
     plain = triage.to_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     assert plain['forecasts'] == []
+    assert [*plain['not_forecast']] == ['bad', 'good']
+
+
+def test_a_run_without_a_forecast_keeps_a_row(predictor, history):
+    """Of a budget so large that no earlier run was as early."""
+    table = {'good@35': Checkpoint('good', 35, budget=1e6)}
+    triage = judge_runs(predictor, run_dumps(NEW, 3), history, table)
+    _, *rows = triage.forecast_rows()
+    assert rows[0][:2] == ['bad', '35%'] and rows[0][2] != '-'
+    assert rows[1] == ['good', '0%', '-', '-', '-']
+    assert any(
+        note.startswith('good: nothing is forecast, as fewer than 2 earlier')
+        for note in triage.notes)
+    assert not triage.among(['bad']).not_forecast
+    assert [end.name for end in triage.among(['bad', 'good']).ends] == ['bad']
 
 
 @pytest.mark.parametrize(('late', 'then'), [
     (('old-2', ), None),
-    (('old-1', 'old-2', 'old-4'),
-     'nothing is forecast, as fewer than 2 earlier'),
+    (('old-1', 'old-2', 'old-4'), 'nothing is forecast, as fewer than 2'),
     (tuple(EARLIER), 'nothing is forecast, as fewer than 2 earlier'),
 ])
 def test_earlier_runs_that_begin_late_are_named(predictor, history, late,
@@ -224,12 +287,13 @@ def test_earlier_runs_that_begin_late_are_named(predictor, history, late,
     both = run_dumps({'good': 1.8}, 2) | run_dumps({'bad': 1.0}, 3)
     triage = judge_runs(predictor, both, begun)
     about = [note for note in triage.notes if 'as early' in note]
-    begin = 'good: after 20 % of the training, '
     names = ', '.join(late)
-    assert about[0] == (f'{begin}earlier runs without a checkpoint as early '
-                        f'do not count: {names}.')
+    assert about[0] == (
+        'good: after 20 % of the training, earlier runs '
+        f'without a checkpoint as early do not count: {names}.')
     assert len(about) == (2 if then else 1)
-    assert about[-1].startswith(begin + (then or ''))
+    if then:
+        assert about[1].startswith(f'good: {then}')
     without = {
         name: past
         for name, past in begun.items() if not name.startswith(late)

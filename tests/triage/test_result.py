@@ -161,6 +161,15 @@ def test_means_are_over_the_main_benchmarks():
         np.array(triage.orders['easy']))
 
 
+def test_marks_of_means_are_those_of_leaderboards():
+    """A known accuracy marks a mean; training models far away do not."""
+    known = np.array([[False, True], [False, False]])[:, :, None]
+    triage = judged([.60, .30], in_sample=known, extrapolated=np.array(True))
+    _, first, second = triage.forecast_rows()
+    assert (first[2][-2:], second[2][-1:]) == (')*', ')')
+    assert [cell[-1] for cell in second[-2:]] == ['>', '>']
+
+
 def test_what_is_printed():
     """The table of forecasts below its heading, as there are no runs."""
     heading, _, *lines = str(judged([.60, .30])).splitlines()

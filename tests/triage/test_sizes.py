@@ -186,6 +186,8 @@ def test_where_nothing_shows_errors_nothing_is_forecast():
     targets = {name: replace(LARGE, family=name) for name in ('f0', NEW)}
     triage = judge_sizes(predictor, features, models, targets)
     assert [end.name for end in triage.ends] == ['f0']
+    assert [*triage.not_forecast] == [NEW]
+    assert triage.forecast_rows()[-1] == [NEW, '-', '-', '-']
     assert any(
         note.startswith(f'{NEW}: nothing is forecast')
         for note in triage.notes)
