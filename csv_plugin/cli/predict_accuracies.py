@@ -162,7 +162,7 @@ def _predict_run(args: argparse.Namespace, predictors: Mapping[str, Predictor],
         predictor.check_tokens(f'predictor {label!r}')
     work_dir, = args.places
     models = run_models(work_dir)
-    families = _families(args.models, models)
+    families = _families(args, models)
     known: Optional[AccuracyTable] = None
     notes: list[str] = []
     if args.known:
@@ -190,7 +190,7 @@ def _predict_places(args: argparse.Namespace, predictors: Mapping[str,
     else:
         columns, remarks = _of_dumps(predictors, args.places)
     tables = columns[next(iter(predictors))]
-    families = _families(args.models, tables)
+    families = _families(args, tables)
     observed: dict[tuple[str, str], float | Missing] = {}
     known: Optional[AccuracyTable] = None
     if args.known:
@@ -271,13 +271,14 @@ def _shown(args: argparse.Namespace, board: Leaderboard) -> list[str]:
     return [table, left_out, wrapped(notes, width)]
 
 
-def _families(path: Optional[str],
+def _families(args: argparse.Namespace,
               models: Collection[str]) -> Optional[dict[str, str]]:
-    """Return the families of all models in a table; None without a table."""
-    if path is None:
+    """Return the families of models, from the table `--models` if given."""
+    if args.models is None:
         return None
-    info = read_models(path)
-    check_names_in('models with losses', 'models', models, path, info)
+    info = read_models(args.models)
+    places = args.losses or ', '.join(args.places)
+    check_names_in(places, 'models', models, args.models, info)
     return {model: info[model].family for model in models}
 
 

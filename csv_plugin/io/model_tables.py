@@ -70,16 +70,22 @@ class ModelTables:
         """Family of each model."""
         return {model: info.family for model, info in self.info.items()}
 
-    def models_in(self, *splits: str) -> tuple[str, ...]:
-        """Return the models of some splits, in the order of `features`."""
-        return models_in(splits, self.features.models, self.info)
+    def models_in(self,
+                  *splits: str,
+                  where: str = 'models') -> tuple[str, ...]:
+        """Return the models of some splits, in the order of `features`.
 
-    def models_to_fit(
-        self, splits: Sequence[str] = (), predicted: Sequence[str] = ()
-    ) -> tuple[str, ...]:
+        `where` is as in `tables.models_in`.
+        """
+        return models_in(splits, self.features.models, self.info, where)
+
+    def models_to_fit(self,
+                      splits: Sequence[str] = (),
+                      predicted: Sequence[str] = (),
+                      where: str = 'models') -> tuple[str, ...]:
         """Return the models to fit to, as `tables.models_to_fit` does."""
         return models_to_fit(splits, self.features.models, self.info,
-                             predicted)
+                             predicted, where)
 
     def select(self,
                models: Sequence[str],

@@ -210,8 +210,8 @@ def test_known_scores_of_a_checkpoint_help_its_run(folder, capsys):
     changed = {cell for cell, row in table.items() if row['with_scores']}
     assert changed == {*table} - {('weak', 'easy')}
     Path('models.csv').write_text('model,family\nweak,one\n')
-    assert 'found' in refusal(capsys, 'predict', *options,
-                              '--predictor=p.safetensors')
+    assert 'dumps: expected models of models.csv, found' in refusal(
+        capsys, 'predict', *options, '--predictor=p.safetensors')
 
 
 def test_known_scores_fill_the_holes(folder, capsys):

@@ -259,7 +259,7 @@ def test_models_in_splits(read):
     assert read().models_to_fit(['test'], ('test', )) == ('d', )
     text = CONTENT['models'].replace('val', 'train')
     message = (r"^models: expected models in split 'validation' "
-               r"\(or 'val'\), found only test, train\. Name one")
+               r"\(or 'val'\), found only the splits test, train\. Name one")
     with pytest.raises(InputError, match=message):
         read(models=text).models_in('train', 'validation')
     # A split whose models have no losses is empty.
@@ -270,8 +270,8 @@ def test_models_in_splits(read):
 
 @pytest.mark.parametrize('table, row, message', [
     ('losses', 'e,1,2\n', "losses.csv: expected models of .*models.csv, "
-     "found 'e'. Add them there or"),
-    ('losses', 'A,1,2\n', "found 'A'. Did you mean 'a'. Add them there or"),
+     "found 'e'. Add them to .*models.csv, or remove them from .*losses"),
+    ('losses', 'A,1,2\n', "found 'A'. Did you mean 'a'. Add them to"),
     ('scores', 'e,1,1\nf,1,1\n', "scores.csv: expected models of .*losses.csv"
      ", found 'e', 'f'"),
 ])
