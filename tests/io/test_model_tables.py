@@ -289,7 +289,9 @@ def test_lists_of_wrong_cells_end_with_a_sentence(tmp_path):
     path = write(tmp_path / 'l.csv', np.full((2, 100), -1.0), columns=names)
     assert_refused(path, "and 199 more such cells, such as .*'unit 3'. Losses")
     path = write(tmp_path / 'm.csv', [[1, 2]], ['a'], ['x', 'y'])
-    with pytest.raises(InputError, match="'unit 9', .* and more. Add them"):
+    with pytest.raises(
+            InputError,
+            match="no column 'unit 0' .100 missing in all.*Add what is"):
         read_loss_features(path, units=names)
 
 
@@ -323,7 +325,11 @@ def test_losses_in_an_array_are_those_of_a_table(tmp_path):
     assert read.mean_loss.tolist() == table.mean_loss.tolist()
     with pytest.raises(
             InputError,
-            match="3 columns .* none of 'u', 'Y'. Did you mean 'y'"):
+            match="3 columns of the predictor, found no column 'u' .2 "
+            "missing in all.* column 'y': if it is the column 'Y', rename"):
         read_loss_features(path, units=['x', 'u', 'Y'])
+    # Columns of the predictor are no other columns with a similar name.
+    with pytest.raises(InputError, match="no column 'Y'. Add what is"):
+        read_loss_features(path, units=['x', 'y', 'Y'])
     with pytest.raises(InputError, match='expected a list'):
         read_loss_features(path, units='xy')
