@@ -434,9 +434,15 @@ def _refuse(file: str, table: ModelColumns, wrong: Booleans, expected: str,
         places.append(f'model {model!r}, column {column!r}')
     if places:
         first, *rest = places
-        value = table.values[wrong][0]
+        found = f'{table.values[wrong][0]:g}'
+        if Path(file).suffix.lower() == '.csv':
+            # A cell with other text than a number was refused before.
+            found = found.replace('nan', 'an empty cell')
+            rows = read_rows(file, ('model', ))
+            m, _ = np.argwhere(wrong)[0]
+            first = f'line {rows[m].line}, {first}'
         raise InputError(f'{file}, {first}', expected,
-                         f'{value:g}{_and_more(rest)}', remedy)
+                         f'{found}{_and_more(rest)}', remedy)
 
 
 def _and_more(places: Sequence[str]) -> str:

@@ -119,7 +119,10 @@ def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
     file = os.fspath(path)
     key = columns[0]
     records = _records(file)
-    _, names = records[0] if records else (1, [])
+    if not records:
+        raise InputError(file, 'a table with a header', 'an empty file',
+                         f'Write a header and one row per {key}.')
+    _, names = records[0]
     header = _header(f'{file}, header', names, columns)
     if len(records) < 2:
         raise InputError(file, 'a row', 'none',
