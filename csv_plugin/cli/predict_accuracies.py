@@ -216,6 +216,11 @@ def _predict_places(args: argparse.Namespace, predictors: Mapping[str,
 def _page_file(path: Path) -> Path:
     """Return the path of the page's file, and check that it can be written."""
     if path.suffix != '.html':
+        if path.suffix and not path.is_dir():
+            raise InputError(
+                '--page', 'a file .html or a folder', repr(str(path)),
+                f'Write {str(path.with_suffix(".html"))!r}, or name a folder '
+                'without a dot.')
         check_folder(path)
         path.mkdir(parents=True, exist_ok=True)
         path /= 'predictions.html'

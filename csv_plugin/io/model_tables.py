@@ -238,8 +238,14 @@ def read_accuracy_columns(path: FilePath) -> ModelColumns:
     file = os.fspath(path)
     table = _read(file, losses=False)
     is_outside = (table.values < 0) | (table.values > 1)
+    remedy = 'If they are in percent, divide them by 100.'
+    known = table.values[~np.isnan(table.values)]
+    # Losses per token are seldom larger than this.
+    largest_loss = 20
+    if known.size and 1 < known.min() and known.max() < largest_loss:
+        remedy += ' Or is it a table of losses?'
     _refuse(file, table, is_outside, 'an accuracy in 0..1',
-            f'If they are in percent, divide them by 100. {_NOT_RUN}')
+            f'{remedy} {_NOT_RUN}')
     measured = measured_accuracies(file, table.models, table.columns)
     check_measured(measured, ALIKE)
     return table

@@ -113,6 +113,15 @@ def test_accuracies_that_cannot_be(tmp_path, ending, number, message):
         read_accuracy_columns)
 
 
+def test_losses_in_place_of_accuracies(tmp_path):
+    path = write(tmp_path / 's.csv', [[2.5, 1.5], [nan, 3]])
+    assert_refused(path, 'in percent.* Or is it a table of losses',
+                   read_accuracy_columns)
+    path = write(tmp_path / 's.csv', [[25, 15], [12, 3]])
+    assert_refused(path, 'in percent, divide them by 100. Leave',
+                   read_accuracy_columns)
+
+
 WORDS = 'NaN', 'nan', 'N/A', 'n.a.', 'None', 'null', '-', '#N/A'
 
 
