@@ -273,8 +273,9 @@ def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
 def mean_notes(overall: Overall, level: float) -> Iterator[str]:
     """Yield notes on which models may be best, and on ranges of ranks.
 
-    `level` is the probability of a range of ranks. A model that is certain to
-    be the best is not named. Without means, there are no notes.
+    The former are by the first method, the latter by any. `level` is the
+    probability of a range of ranks. A model that is certain to be the best is
+    not named. Without means, there are no notes.
     """
     if not overall.has_means:
         return
@@ -288,7 +289,8 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
         uncertain |= bool(is_range.any())
         is_surely_best = view.last == 1
         n_ranked = np.isfinite(view.best).sum()
-        if is_surely_best.any() or n_ranked < 2:
+        is_main = method == overall.methods[0]
+        if not is_main or is_surely_best.any() or n_ranked < 2:
             continue
         likely_first = np.argsort(-view.best, kind='stable')
         named = []

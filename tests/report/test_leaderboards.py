@@ -153,7 +153,7 @@ def test_nothing_known():
     assert note == 'predicted, mean-loss of all 3 models on bench-0: no dump'
 
 
-def predicted_board(folders, known=None):
+def predicted_board(folders, known=None, labels=('p', )):
     """A leaderboard of models a and b, nearly equal, and c, the best."""
     predictor = train()
     tables = {
@@ -161,9 +161,12 @@ def predicted_board(folders, known=None):
         for name, skill in zip('abc', (.7, .705, 1.3)) if name != 'none'
     }
     tables['none'] = NO_DUMP
-    return predict_columns({'p': tables},
-                           folders, {'p': predictor}, {'p': ''}, {},
-                           known=known)
+    return predict_columns(
+        dict.fromkeys(labels, tables),
+        folders,
+        dict.fromkeys(labels, predictor),
+        dict.fromkeys(labels, ''), {},
+        known=known)
 
 
 def test_ranks_and_means_with_their_intervals():
@@ -186,6 +189,10 @@ def test_ranks_and_means_with_their_intervals():
     names, best = 'AB', two.overall.views['p'].best
     assert (f'{probable}{names[first]} ({best[first]:.0%}), '
             f'{names[second]} ({best[second]:.0%}).') in two.notes
+    # The first method alone says which models may be the best.
+    several = predicted_board({'A': 'a', 'B': 'b'}, labels=('p', 'q'))
+    found = [note for note in several.notes if 'the largest mean is' in note]
+    assert [note[:2] for note in found] == ['p:']
     # Means of models are the same, whichever others are there.
     assert mean_cells(two.overall, 'p') == mean_cells(board.overall, 'p')[:2]
 
