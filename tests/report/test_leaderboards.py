@@ -10,7 +10,7 @@ import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.formatting import interval
-from csv_plugin.core.predictions import Missing
+from csv_plugin.core.predictions import NOT_YET, Missing
 from csv_plugin.report.leaderboard_tables import (as_markdown, as_short_text,
                                                   as_text, mean_cells,
                                                   rank_cells,
@@ -80,11 +80,7 @@ def test_text():
         'm2                   40.0  40.0 (30-45)   +0.0  40.0 (30-45)   +0.0',
         'mean abs. error                            6.7                  5.0',
         '',
-        'Percent (90% interval); (any): all from guessing or below to 100; '
-        '* a training model, or its own',
-        '  accuracy is known; > far from the training models: expect 1.5 '
-        'times the errors of families left',
-        '  out, or more.',
+        'Percent (90% interval).',
         'diff is predicted minus observed; mean abs. error leaves out models '
         'marked *.',
         'mean-loss of m1 on bench-0: no dump',
@@ -195,6 +191,16 @@ def test_ranks_and_means_with_their_intervals():
     assert [note[:2] for note in found] == ['p:']
     # Means of models are the same, whichever others are there.
     assert mean_cells(two.overall, 'p') == mean_cells(board.overall, 'p')[:2]
+
+
+def test_a_benchmark_at_chance_is_explained_once():
+    predictor = train(('easy', ), shift=99)
+    table = predictor.features({'a': dump('a', model_losses(1))})
+    board = predict_columns({'p': {
+        'a': table
+    }}, {'a': 'a'}, {'p': predictor}, {'p': 'file'}, {})
+    assert [note[0] for note in board.notes if NOT_YET in note] == ['?']
+    assert 'p: file' in board.notes
 
 
 def test_known_scores_move_the_others():
