@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> None:
         assert config
         print_next('opencompass', config, '-r', folder.name, '--work-dir',
                    folder.parent)
-    else:
+    elif len(plan) > 1:  # No predictor can be fitted to a single model.
         print_next('salience', 'fit', '--help')
 
 

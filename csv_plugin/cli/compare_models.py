@@ -18,6 +18,7 @@ import argparse
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from glob import glob
 from itertools import permutations, zip_longest
 from pathlib import Path
 from typing import Optional
@@ -35,6 +36,7 @@ from csv_plugin.core.formatting import shortened
 from csv_plugin.core.measured import ALIKE, check_measured
 from csv_plugin.core.noise import BETTER, LOSS, SAME, UNCLEAR, WORSE
 from csv_plugin.core.predictor import Predictor
+from csv_plugin.io.files import NOT_THERE
 from csv_plugin.io.model_tables import (measured_losses, read_accuracy_columns,
                                         read_loss_features, read_scores_alone)
 from csv_plugin.io.predictors import load_predictor
@@ -130,6 +132,8 @@ def run(args: argparse.Namespace) -> int:
     n_a = len(sides[0])
     n_both = n_a + len(sides[1])
     answers = _answers(args) if args.answers else None
+    if predictor:
+        _check_predictable(args.by, predictor, accuracies, answers)
     margin = args.margin / 100 if args.margin else MARGIN
     comparison = compare(losses[:n_a] or None, losses[n_a:n_both] or None,
                          predictor, answers, losses[n_both:], args.same_family,
@@ -236,6 +240,29 @@ def _accuracies(
     return a, b
 
 
+def _check_predictable(name: str, predictor: Predictor,
+                       accuracies: Optional[tuple[AccuracyTable,
+                                                  AccuracyTable]],
+                       answers: Optional[tuple[Answers, Answers]]) -> None:
+    """Raise an `InputError` if `--by` names a benchmark that cannot decide.
+
+    This is a benchmark that is not predictable yet, without answers to it and
+    without observed accuracies.
+    """
+    observed: set[str] = set()
+    if accuracies:
+        observed.update(accuracies[0].benchmarks)
+    if answers:
+        observed.update(answers[0])
+    is_known = name in observed or name not in predictor.names
+    if not is_known and predictor.benchmark(name).at_chance:
+        raise InputError(
+            '--by', 'a benchmark that can be predicted',
+            f'{name!r}, on which all training models are at chance',
+            'Give --accuracies or --answers on this benchmark, or let mean or '
+            'loss decide.')
+
+
 def _model_of(place: str, models: Collection[str]) -> str:
     """Return the name of the model at a place.
 
@@ -271,6 +298,11 @@ def _losses(place: str, predictor: Optional[Predictor],
         table = tables(path)
         _check_model(place, model, table.models)
         return table.select([model])
+    if not path.exists() and not glob(place):
+        raise InputError(
+            place, 'a dump, a folder with a dump, or TABLE:MODEL', NOT_THERE,
+            'Check the path: write a file such as outputs/losses/'
+            'MODEL.safetensors, or TABLE.csv:MODEL for a model in a table.')
     dumps = find_dumps([path])
     if not model and len(dumps) == 1:
         model = next(iter(dumps))

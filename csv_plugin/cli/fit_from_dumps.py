@@ -33,7 +33,8 @@ def fit_from_dumps(args: argparse.Namespace) -> None:
     _check_sources(args)
     path = args.collection / MODELS if args.collection else args.models
     info = read_models_or_paper(path)
-    models, validation = _choose_models(args.fit, info, settings)
+    models, validation = _choose_models(args.fit, info, settings,
+                                        f'{path} (--fit)')
     # The scoring LM is loaded first, so that errors in its options are found
     # before losses are read, which takes long.
     scoring_lm = _scoring_lm(args)
@@ -80,15 +81,16 @@ def _scoring_lm(args: argparse.Namespace) -> Optional[tuple[Any, Any]]:
                            args.trust_remote_code)
 
 
-def _choose_models(
-        splits: Sequence[str], info: Mapping[str, ModelInfo],
-        settings: Optional[HeadSettings]) -> tuple[Sequence[str], list[str]]:
+def _choose_models(splits: Sequence[str], info: Mapping[str, ModelInfo],
+                   settings: Optional[HeadSettings],
+                   where: str) -> tuple[Sequence[str], list[str]]:
     """Return the models to fit to, and the validation models among them.
 
     Algorithm 2 of the paper, for which `settings` is not None, needs
     validation models: it keeps the training step that is best on them.
+    `where` is as in `tables.models_in`.
     """
-    models = models_to_fit(splits, tuple(info), info)
+    models = models_to_fit(splits, tuple(info), info, where=where)
     validation = []
     for model in models:
         if info[model].split == 'validation':

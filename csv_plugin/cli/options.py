@@ -199,8 +199,11 @@ def models_of(args: argparse.Namespace,
         args.predict = []
         if not args.fit and splits == {''}:
             return tables.features.models, ()
-    fit = tables.models_to_fit(args.fit, args.predict)
-    return fit, tables.models_in(*args.predict)
+    fit = tables.models_to_fit(args.fit, args.predict,
+                               f'{args.models} (--fit)')
+    predict = tables.models_in(
+        *args.predict, where=f'{args.models} (--predict)')
+    return fit, predict
 
 
 def bar(label: str) -> Progress:

@@ -46,7 +46,7 @@ from csv_plugin.io.tables import check_names_in, read_models
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.report.leaderboard_tables import as_text, write_leaderboard
 from csv_plugin.report.leaderboards import Leaderboard, predict_columns
-from csv_plugin.report.notes import DIFFERENCES
+from csv_plugin.report.notes import DIFFERENCES, range_note
 from csv_plugin.report.overview import overview
 from csv_plugin.report.run_leaderboards import run_leaderboard
 from csv_plugin.report.screen import shown_path, terminal_width
@@ -162,7 +162,7 @@ def _predict_run(args: argparse.Namespace, predictors: Mapping[str, Predictor],
         predictor.check_tokens(f'predictor {label!r}')
     work_dir, = args.places
     models = run_models(work_dir)
-    families = _families(args.models, models)
+    families = _families(args, models)
     known: Optional[AccuracyTable] = None
     notes: list[str] = []
     if args.known:
@@ -190,7 +190,7 @@ def _predict_places(args: argparse.Namespace, predictors: Mapping[str,
     else:
         columns, remarks = _of_dumps(predictors, args.places)
     tables = columns[next(iter(predictors))]
-    families = _families(args.models, tables)
+    families = _families(args, tables)
     observed: dict[tuple[str, str], float | Missing] = {}
     known: Optional[AccuracyTable] = None
     if args.known:
@@ -216,6 +216,11 @@ def _predict_places(args: argparse.Namespace, predictors: Mapping[str,
 def _page_file(path: Path) -> Path:
     """Return the path of the page's file, and check that it can be written."""
     if path.suffix != '.html':
+        if path.suffix and not path.is_dir():
+            raise InputError(
+                '--page', 'a file .html or a folder', repr(str(path)),
+                f'Write {str(path.with_suffix(".html"))!r}, or name a folder '
+                'without a dot.')
         check_folder(path)
         path.mkdir(parents=True, exist_ok=True)
         path /= 'predictions.html'
@@ -266,18 +271,35 @@ def _shown(args: argparse.Namespace, board: Leaderboard) -> list[str]:
         where = f'they are in {shown_path(args.out)}/leaderboard.txt and .csv'
     if left_out:
         left_out = wrapped([f'Not shown: {left_out}; {where}.'], width)
-    # The table on the screen has no differences, so this note is left out.
-    notes = [note for note in board.notes if note != DIFFERENCES]
-    return [table, left_out, wrapped(notes, width)]
+    return [table, left_out, wrapped(_notes_on_screen(board), width)]
 
 
-def _families(path: Optional[str],
+def _notes_on_screen(board: Leaderboard) -> list[str]:
+    """Return the notes without those on numbers that the table lacks.
+
+    The table has only the first predictor, and no differences.
+    """
+    predictions = board.predictions
+    main = predictions.methods[0]
+    hidden = {DIFFERENCES, *predictions.legend()}
+    view = board.overall.views.get(main)
+    if view is None or not (view.first < view.last).any():
+        hidden.add(range_note(predictions.level))
+    shown = predictions.select(methods=[main])
+    legend = []
+    if np.isfinite(shown.values).any():
+        legend = shown.legend()
+    return legend + [note for note in board.notes if note not in hidden]
+
+
+def _families(args: argparse.Namespace,
               models: Collection[str]) -> Optional[dict[str, str]]:
-    """Return the families of all models in a table; None without a table."""
-    if path is None:
+    """Return the families of models, from the table `--models` if given."""
+    if args.models is None:
         return None
-    info = read_models(path)
-    check_names_in('models with losses', 'models', models, path, info)
+    info = read_models(args.models)
+    places = args.losses or ', '.join(args.places)
+    check_names_in(places, 'models', models, args.models, info)
     return {model: info[model].family for model in models}
 
 

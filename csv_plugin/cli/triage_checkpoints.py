@@ -135,7 +135,8 @@ def _size_of_dumps(args: argparse.Namespace) -> Triage:
     job = TriageJob(load_predictor(args.predictor), [], args.history)
     features = job.history_features()
     info = read_models(args.models)
-    check_names_in('--history', 'models', features.models, args.models, info)
+    check_names_in(', '.join(args.history), 'models', features.models,
+                   args.models, info)
     sizes = _sizes(args, info, features.models)
     return judge_sizes(job.predictor, features, *sizes)
 
@@ -148,7 +149,8 @@ def _of_tables(args: argparse.Namespace, is_size: bool) -> Triage:
     check_splits(args, 'Take the split out of one of the options.')
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
-    past = tables.models_to_fit(args.fit, args.predict)
+    past = tables.models_to_fit(args.fit, args.predict,
+                                f'{args.models} (--fit)')
     main = tables.accuracies.select(benchmarks=tables.accuracies.main)
     scores = main.select(past)
     scores = scores.select(benchmarks=scores.benchmarks_run)
@@ -184,7 +186,9 @@ def _judged(args: argparse.Namespace, tables: ModelTables,
                                  tables.features.models)
     points = describe_checkpoints(tables.features.models, table)
     history = {model: points[model] for model in scores.models}
-    new = {model: points[model] for model in tables.models_in(*args.predict)}
+    predicted = tables.models_in(
+        *args.predict, where=f'{args.models} (--predict)')
+    new = {model: points[model] for model in predicted}
     families = families_of(history, tables.families)
     known = None
     if args.known:

@@ -121,14 +121,14 @@ def nearest_names(missing: Iterable[str],
     near = []
     # Only three, as a search among many known names takes long.
     for name in islice(missing, 3):
-        digits = _digits(look(name))
-        alike = [seen for seen in by_look if _digits(seen) == digits]
+        wanted = digits(look(name))
+        alike = [seen for seen in by_look if digits(seen) == wanted]
         for seen in get_close_matches(look(name), alike, n=1, cutoff=0.75):
             near.append(repr(by_look[seen]))
     return f'Did you mean {", ".join(near)}? ' if near else ''
 
 
-def _digits(text: str) -> str:
+def digits(text: str) -> str:
     """Return the digits of a text as one string, in their order."""
     return ''.join(filter(str.isdigit, text))
 

@@ -5,9 +5,10 @@ stay as they are.
 """
 import re
 from collections.abc import Iterable
+from difflib import SequenceMatcher
 from unicodedata import category, normalize
 
-from csv_plugin.core.conventions import nearest_names
+from csv_plugin.core.conventions import digits, nearest_names
 
 #: Characters that nobody sees, although `str.isprintable` is True for them.
 _BLANK = '\u034f\u115f\u1160\u3164\uffa0'
@@ -89,6 +90,31 @@ def did_you_mean(missing: Iterable[str], known: Iterable[str]) -> str:
     ''
     """
     return nearest_names(missing, known, same_look)
+
+
+def slightly_other(name: str, known: Iterable[str]) -> str:
+    """Return the name in `known` that differs slightly from `name`, or ''.
+
+    Such names have the same digits, and differ only in case, in spaces, or in
+    one or two letters; in names of few letters, in a third of them.
+
+    >>> slightly_other('wiki text', ['arc', 'Wiki_Text'])
+    'Wiki_Text'
+    >>> slightly_other('web-1', ['web-2', 'book'])
+    ''
+    """
+    wanted = same_look(name).replace(' ', '')
+    for other in known:
+        letters = same_look(other).replace(' ', '')
+        longest = max(len(wanted), len(letters))
+        if abs(len(wanted) - len(letters)) > 2:
+            continue
+        same = SequenceMatcher(None, wanted, letters).get_matching_blocks()
+        n_changed = longest - sum(block.size for block in same)
+        if n_changed <= min(
+                2, longest // 3) and digits(wanted) == digits(letters):
+            return other
+    return ''
 
 
 def markdown(text: str) -> str:

@@ -56,6 +56,10 @@ SAYS_LITTLE = '~'
 LITTLE = (f'{SAYS_LITTLE} says little: the interval covers more than half of '
           'the range from guessing to 100.')
 
+#: The meaning of the mark `>`.
+FAR = ('far from the training models: the predicted standard deviation of the '
+       'exponent is more than 1.5 times the usual one of families left out, '
+       'so expect errors of 1.5 times the usual ones, or more')
 #: Note for users on benchmarks where all training models are at chance.
 NOT_YET = ('not predictable yet, because all training models are at chance. '
            'Whether another model is better than chance cannot be told from '
@@ -94,7 +98,8 @@ class Prediction:
     `low` and `high` are the limits of its interval, fractions, and `level` is
     the coverage that the interval is meant to have, such as 0.9.
     `extrapolated` is True if the model lies so far from the training models
-    that errors of at least 1.5 times the usual ones are expected. `in_sample`
+    that errors of at least 1.5 times the usual ones are expected, see `FAR`.
+    `in_sample`
     is True if the predictor was fitted to the accuracy of this model on this
     benchmark, or if the prediction was made from this accuracy itself.
     `with_scores` is True if known accuracies of the model on other benchmarks,
@@ -435,14 +440,20 @@ class Predictions(PublicNames):
         return found
 
     def legend(self) -> list[str]:
-        """Return the meaning of the cells and their marks, one line each."""
+        """Return the meaning of the cells and their marks, one line each.
+
+        Marks that no cell has are left out.
+        """
         share = '' if np.isnan(self.level) else f'{self.level:.0%} '
-        lines = [
-            f'Percent ({share}interval); ({ANY}): all from guessing or below '
-            'to 100; * a training model, or its own accuracy is known; > far '
-            'from the training models: expect 1.5 times the errors of '
-            'families left out, or more.'
-        ]
+        cells = f'Percent ({share}interval)'
+        if any(self.uninformative(name).any() for name in self.methods):
+            cells += f'; ({ANY}): all from guessing or below to 100'
+        lines = [f'{cells}.']
+        is_shown = np.isfinite(self.values)
+        if (self.in_sample & is_shown).any():
+            lines.append('* a training model, or its own accuracy is known.')
+        if (self.extrapolated & is_shown).any():
+            lines.append(f'> {FAR}.')
         if self.with_scores.any():
             lines.append('+ made from losses and from known accuracies, of '
                          'the model on other benchmarks or of models of its '

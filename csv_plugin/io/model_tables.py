@@ -5,7 +5,7 @@ The ending of a file's name tells its format: .csv, .parquet or, for losses,
 """
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Optional
@@ -18,7 +18,7 @@ from safetensors.numpy import load
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.arrays import Booleans, Floats
 from csv_plugin.core.conventions import InputError, check_list, check_unique
-from csv_plugin.core.escaping import did_you_mean
+from csv_plugin.core.escaping import slightly_other
 from csv_plugin.core.failed_scoring import check_models
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import shortened
@@ -70,16 +70,22 @@ class ModelTables:
         """Family of each model."""
         return {model: info.family for model, info in self.info.items()}
 
-    def models_in(self, *splits: str) -> tuple[str, ...]:
-        """Return the models of some splits, in the order of `features`."""
-        return models_in(splits, self.features.models, self.info)
+    def models_in(self,
+                  *splits: str,
+                  where: str = 'models') -> tuple[str, ...]:
+        """Return the models of some splits, in the order of `features`.
 
-    def models_to_fit(
-        self, splits: Sequence[str] = (), predicted: Sequence[str] = ()
-    ) -> tuple[str, ...]:
+        `where` is as in `tables.models_in`.
+        """
+        return models_in(splits, self.features.models, self.info, where)
+
+    def models_to_fit(self,
+                      splits: Sequence[str] = (),
+                      predicted: Sequence[str] = (),
+                      where: str = 'models') -> tuple[str, ...]:
         """Return the models to fit to, as `tables.models_to_fit` does."""
         return models_to_fit(splits, self.features.models, self.info,
-                             predicted)
+                             predicted, where)
 
     def select(self,
                models: Sequence[str],
@@ -166,11 +172,30 @@ def _chosen(file: str, table: ModelColumns,
         else:
             missing.append(unit)
     if missing:
-        names = ', '.join(map(repr, missing))
-        raise InputError(file, f'the {len(units)} columns that are needed',
-                         f'none of {shortened(names, 300)}',
-                         f'{did_you_mean(missing, place)}Add them.')
+        found = f'no column {missing[0]!r}'
+        if len(missing) > 1:
+            found += f' ({len(missing)} missing in all)'
+        wanted = frozenset(units)
+        others = [name for name in place if name not in wanted]
+        raise InputError(file, f'the {len(units)} columns of the predictor',
+                         found, _on_missing(missing, others))
     return ModelColumns(table.models, tuple(units), table.values[:, kept])
+
+
+def _on_missing(missing: Sequence[str], others: Collection[str]) -> str:
+    """Return the remedy for missing columns of a table of losses.
+
+    `others` are the columns of the table that are not wanted, one of which may
+    be a missing column with a slightly different name.
+    """
+    # Only three, as a search among many names takes long.
+    for unit in missing[:3]:
+        other = slightly_other(unit, others)
+        if other:
+            return (f'The table has a column {other!r}: if it is the column '
+                    f'{unit!r}, rename it.')
+    return ('Add what is missing, or train a predictor on the columns of this '
+            'table.')
 
 
 def _left_out(file: str, table: ModelColumns, reasons: Mapping[str, str],
@@ -213,8 +238,14 @@ def read_accuracy_columns(path: FilePath) -> ModelColumns:
     file = os.fspath(path)
     table = _read(file, losses=False)
     is_outside = (table.values < 0) | (table.values > 1)
+    remedy = 'If they are in percent, divide them by 100.'
+    known = table.values[~np.isnan(table.values)]
+    # Losses per token are seldom larger than this.
+    largest_loss = 20
+    if known.size and 1 < known.min() and known.max() < largest_loss:
+        remedy += ' Or is it a table of losses?'
     _refuse(file, table, is_outside, 'an accuracy in 0..1',
-            f'If they are in percent, divide them by 100. {_NOT_RUN}')
+            f'{remedy} {_NOT_RUN}')
     measured = measured_accuracies(file, table.models, table.columns)
     check_measured(measured, ALIKE)
     return table
@@ -409,9 +440,15 @@ def _refuse(file: str, table: ModelColumns, wrong: Booleans, expected: str,
         places.append(f'model {model!r}, column {column!r}')
     if places:
         first, *rest = places
-        value = table.values[wrong][0]
+        found = f'{table.values[wrong][0]:g}'
+        if Path(file).suffix.lower() == '.csv':
+            # A cell with other text than a number was refused before.
+            found = found.replace('nan', 'an empty cell')
+            rows = read_rows(file, ('model', ))
+            m, _ = np.argwhere(wrong)[0]
+            first = f'line {rows[m].line}, {first}'
         raise InputError(f'{file}, {first}', expected,
-                         f'{value:g}{_and_more(rest)}', remedy)
+                         f'{found}{_and_more(rest)}', remedy)
 
 
 def _and_more(places: Sequence[str]) -> str:

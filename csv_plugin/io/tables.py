@@ -119,7 +119,10 @@ def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
     file = os.fspath(path)
     key = columns[0]
     records = _records(file)
-    _, names = records[0] if records else (1, [])
+    if not records:
+        raise InputError(file, 'a table with a header', 'an empty file',
+                         f'Write a header and one row per {key}.')
+    _, names = records[0]
     header = _header(f'{file}, header', names, columns)
     if len(records) < 2:
         raise InputError(file, 'a row', 'none',
@@ -261,8 +264,9 @@ def check_names_in(path: FilePath, kind: str, names: Collection[str],
         listed = ', '.join(map(repr, missing))
         raise InputError(
             path, f'{kind} of {os.fspath(other_path)}', shortened(listed, 300),
-            f'{did_you_mean(missing, known)}Add them there or remove them '
-            'here.')
+            f'{did_you_mean(missing, known)}Add them to '
+            f'{os.fspath(other_path)}, or remove them from '
+            f'{os.fspath(path)}.')
 
 
 def _splits_of(models: Sequence[str], info: Mapping[str,
@@ -270,42 +274,50 @@ def _splits_of(models: Sequence[str], info: Mapping[str,
     return {info[model].split for model in models}
 
 
-def models_in(splits: Sequence[str], models: Sequence[str],
-              info: Mapping[str, ModelInfo]) -> tuple[str, ...]:
-    """Return the models that are in one of the splits, in the given order."""
+def models_in(splits: Sequence[str],
+              models: Sequence[str],
+              info: Mapping[str, ModelInfo],
+              where: str = 'models') -> tuple[str, ...]:
+    """Return the models that are in one of the splits, in the given order.
+
+    `where` is what the error for a split without models calls the table of
+    models, and perhaps the option with the splits.
+    """
     check_list('splits', splits)
     present = _splits_of(models, info) - {''}
     for split in splits:
         if split not in present:
             also = " (or 'val')" if split == split_name('val') else ''
-            found = f'only {", ".join(sorted(present))}'
+            found = 'no split of any model'
+            remedy = 'Add a column split with the split of each model'
+            if present:
+                found = f'only the splits {", ".join(sorted(present))}'
+                remedy = 'Name one or several of these splits'
             raise InputError(
-                'models', f'models in split {split!r}{also}',
-                found if present else 'no names in a column split',
-                'Name one of its splits, several with spaces between. With '
-                'no model to hold out: salience fit --leave-family-out.')
+                where, f'models in split {split!r}{also}', found,
+                f'{remedy}. With tables and no model to hold out, use '
+                'salience fit --leave-family-out.')
     return tuple(model for model in models if info[model].split in splits)
 
 
-def models_to_fit(
-    splits: Sequence[str],
-    models: Sequence[str],
-    info: Mapping[str, ModelInfo],
-    predicted: Sequence[str] = ()
-) -> tuple[str, ...]:
+def models_to_fit(splits: Sequence[str],
+                  models: Sequence[str],
+                  info: Mapping[str, ModelInfo],
+                  predicted: Sequence[str] = (),
+                  where: str = 'models') -> tuple[str, ...]:
     """Return the models of `splits`, to which a predictor is fitted.
 
     Without `splits`, they are all splits but 'test' and the splits in
-    `predicted`.
+    `predicted`. `where` is as in `models_in`.
     """
     present = _splits_of(models, info)
     rest = sorted(present - {'', 'test', *predicted})
     if not (splits or rest) and 'train' in predicted:
         raise InputError(
-            'models', 'some to fit to, by default neither of split test nor '
+            where, 'some to fit to, by default neither of split test nor '
             f'of {", ".join(predicted)}', 'none',
             'Name splits to fit to, or predict fewer.')
-    return models_in(splits or rest or ('train', ), models, info)
+    return models_in(splits or rest or ('train', ), models, info, where)
 
 
 def write_csv(path: FilePath, header: Sequence[str],

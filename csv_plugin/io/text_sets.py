@@ -49,7 +49,9 @@ def read_texts(path: FilePath) -> TextSet:
                 'or remove one of the two.')
         texts.append(text)
     if not texts:
-        raise InputError(path, 'at least one text', 'an empty file', _REMEDY)
+        raise InputError(
+            path, 'at least one text', 'an empty file',
+            "Write one JSON object per line, with 'text_id' and 'text'.")
     return TextSet(tuple(texts))
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Optional, Union
 
+import numpy as np
 from opencompass.registry import PARTITIONERS
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.summarizers.default import \
@@ -152,7 +153,8 @@ class PredictedSummarizer(DefaultSummarizer):
             files += f', {rest} all predictions and marks'
         line = f'Written to {shown_path(self.folder)}: {files}.'
         print(f'\n{wrapped([line], width)}')
-        if self.usable:
+        # Without any prediction, there is nothing that a page could show.
+        if board is not None and np.isfinite(board.predictions.values).any():
             self._print_next()
 
     def _print_next(self) -> None:

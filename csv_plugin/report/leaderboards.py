@@ -16,7 +16,8 @@ from csv_plugin.core.predicting import (ColumnsByLabel, ObservedAccuracies,
                                         Predictors, collect_features,
                                         fitted_benchmarks, known_items,
                                         predict_models)
-from csv_plugin.core.predictions import OBSERVED, Missing, Predictions
+from csv_plugin.core.predictions import (NOT_YET, OBSERVED, Missing,
+                                         Predictions)
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_tables import scores_alone
@@ -194,10 +195,16 @@ def predict_columns(
         observed=_observed_accuracies(observed, folders, benchmarks),
         missing=missing,
         more_noise=_more_noise(predictions, predictors, items))
+    of_training = predictor_notes(predictors, files)
+    if predictions.at_chance.any():
+        # The legend explains the mark of these predictions.
+        of_training = [
+            note for note in of_training if not note.endswith(NOT_YET)
+        ]
     notes = [
         *remarks,
         *item_notes(predictions, items),
-        *predictor_notes(predictors, files),
+        *of_training,
     ]
     named_joints = {}
     for label, joint in joints.items():

@@ -245,10 +245,8 @@ def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
     if overall.ranked.any():
         sentences.append('Rank 1 is the largest mean.')
     if is_partial:
-        sentences.append(
-            f'Means are over {first_names(overall.benchmarks)}; on other '
-            'benchmarks, too many accuracies or predictions are missing, '
-            'or nothing is predictable yet.')
+        sentences.append(f'Means are over {first_names(overall.benchmarks)}; '
+                         f'{why_outside_means(predictions, overall)}.')
     if sentences:
         yield ' '.join(sentences)
     means = overall.values
@@ -270,11 +268,26 @@ def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
             f'the same order, 0 is no relation): {", ".join(agreements)}.')
 
 
+def why_outside_means(predictions: Predictions, overall: Overall) -> str:
+    """Return why means leave out main benchmarks, '' if they do not."""
+    outside = {*predictions.main} - {*overall.benchmarks}
+    not_yet = outside.intersection(predictions.not_yet)
+    reasons = []
+    if outside != not_yet:
+        reasons.append('too many accuracies or predictions are missing')
+    if not_yet:
+        reasons.append('nothing is predictable yet')
+    if not reasons:
+        return ''
+    return f'on other benchmarks, {", or ".join(reasons)}'
+
+
 def mean_notes(overall: Overall, level: float) -> Iterator[str]:
     """Yield notes on which models may be best, and on ranges of ranks.
 
-    `level` is the probability of a range of ranks. A model that is certain to
-    be the best is not named. Without means, there are no notes.
+    The former are by the first method, the latter by any. `level` is the
+    probability of a range of ranks. A model that is certain to be the best is
+    not named. Without means, there are no notes.
     """
     if not overall.has_means:
         return
@@ -288,7 +301,8 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
         uncertain |= bool(is_range.any())
         is_surely_best = view.last == 1
         n_ranked = np.isfinite(view.best).sum()
-        if is_surely_best.any() or n_ranked < 2:
+        is_main = method == overall.methods[0]
+        if not is_main or is_surely_best.any() or n_ranked < 2:
             continue
         likely_first = np.argsort(-view.best, kind='stable')
         named = []
@@ -299,8 +313,13 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
         yield (f'{method}: the probability to have the largest mean is '
                f'largest for {", ".join(named)}.')
     if uncertain:
-        yield ('ranks such as 2-4: the losses cannot order these models; the '
-               f'rank lies there with a probability of {level:.0%}.')
+        yield range_note(level)
+
+
+def range_note(level: float) -> str:
+    """Return the note on ranges of ranks that hold with this probability."""
+    return ('ranks such as 2-4: the losses cannot order these models; the '
+            f'rank lies there with a probability of {level:.0%}.')
 
 
 def far_notes(predictions: Predictions) -> Iterator[str]:
@@ -330,7 +349,7 @@ def far_notes(predictions: Predictions) -> Iterator[str]:
         yield (
             f'{", ".join(methods)}: far from the training models (>): '
             f'{named_models}. Expect '
-            'errors of 1.5 times those near the training models, or more. '
+            'errors of 1.5 times the usual ones, or more. '
             'Fit to models that are more similar to these models, and check '
             'that all losses have the same unit.')
 

@@ -23,12 +23,17 @@ def test_table(tmp_path, capsys, monkeypatch):
 
 
 def test_a_whole_run(tmp_path, capsys, monkeypatch):
-    write_config(tmp_path, config(['a'], ['easy', 'hard']))
-    write_run(tmp_path, {'a': 1})
+    write_config(tmp_path, config(['a', 'b'], ['easy', 'hard']))
+    write_run(tmp_path, {'a': 1, 'b': 2})
     monkeypatch.chdir(tmp_path)
     assert main(['status', '.']) == 0
     printed = capsys.readouterr().out
     assert printed.splitlines()[-1] == 'Next: salience fit --help'
     lines = check_end(printed)
     assert lines[2].split() == ['a', '2', 'of', '2', '-']
-    assert lines[3:] == ['', 'Nothing is missing.']
+    assert lines[4:] == ['', 'Nothing is missing.']
+    # A single model has no next command that would work.
+    write_config(tmp_path, config(['a'], ['easy', 'hard']))
+    assert main(['status', '.']) == 0
+    lines = check_end(capsys.readouterr().out, is_last=True)
+    assert lines[-1] == 'Nothing is missing.'

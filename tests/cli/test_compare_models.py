@@ -302,6 +302,12 @@ def test_tasks_are_those_of_the_harness(folder, capsys):
       ], 'few.csv:new beside losses.csv:old: expected tables with the same '
      "columns of losses, found the column 'code/2' in place of 'code/1'."),
     ([], 'losses, answers or accuracies'),
+    (['old', 'new'], 'old: expected a dump, a folder with a dump, or '
+     'TABLE:MODEL, found no such file or folder. Check the path: write a file '
+     'such as outputs/losses/MODEL.safetensors, or TABLE.csv:MODEL for'),
+    ([*DUMPS, '--predictor', 'chance.safetensors', '--by', 'easy'
+      ], "--by: expected a benchmark that can be predicted, found 'easy', on "
+     'which all training models are at chance. Give --accuracies or'),
     (['--against', 'losses.csv:old'], 'none beside --against'),
     (['losses.csv:old', 'losses.csv:new', 'losses.csv:odd'
       ], 'PLACE: expected two places, A and B, found 3. '),
@@ -329,6 +335,7 @@ def test_tasks_are_those_of_the_harness(folder, capsys):
 ])
 def test_what_cannot_be_compared(folder, capsys, places, message):
     write_run('run', {'a': 0.3, 'b': 1.8})
+    save_predictor(train(('easy', ), shift=99), 'chance.safetensors')
     (folder / 'seeds.csv').write_text('model,x\nseed-1,0.5\nseed-2,0.6\n')
     (folder / 'empty.csv').write_text('model,easy/1\nnew,\nold,1\n')
     names = 'model,web/1,web/2,code/1,code/2'

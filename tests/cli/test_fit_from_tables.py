@@ -148,7 +148,10 @@ def test_families_are_left_out_without_a_test_split(tmp_path, split, fit,
     assert main(call) == 0
     rows = csv_rows(tmp_path / 'out/predictions.csv')
     assert [row['model'] for row in rows] == list(small.models)
-    assert "models in split 't" in refusal(capsys, *call, '--predict', 'test')
+    error = refusal(capsys, *call, '--predict', 'test')
+    assert "in/models.csv (--" in error and "models in split 't" in error
+    assert (' found no split of any model. Add a column split'
+            in error) == (not split)
 
 
 def test_left_out_families_that_nothing_can_be_fitted_to_are_told(
@@ -227,8 +230,10 @@ def test_splits(tmp_path, call):
 
 
 @pytest.mark.parametrize('options, found', [
-    ('--fit dev', "models in split 'dev', found only test, train, validation"),
-    ('--predict test dev', "models in split 'dev'"),
+    ('--fit dev',
+     "models in split 'dev', found only the splits test, train, validation"),
+    ('--predict test dev',
+     "models.csv (--predict): expected models in split 'dev'"),
     ('--predict train validation', 'nor of train, validation, found none.'),
     ('--fit train test', 'test in both. Take the split out of one of'),
 ])

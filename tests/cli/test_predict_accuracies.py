@@ -190,6 +190,8 @@ def test_means_are_over_the_main_benchmarks_of_the_fit(folder):
     ('dumps --predictor p.safetensors --texts texts.jsonl', 'no --page: '
      'expected none of --texts beside it'),
     (f'--losses losses.csv --predictor {FIT} --page scores.csv/p', 'found'),
+    (f'--losses losses.csv --predictor {FIT} --page p.pdf',
+     "a folder, found 'p.pdf'. Write 'p.html', or"),
     (f'--losses losses.csv --predictor {FIT} --page p.html --texts none',
      'no tokens: expected none of --texts'),
     (f'dumps --predictor {FIT}', 'error: predictor: expected one that was'),
@@ -210,8 +212,8 @@ def test_known_scores_of_a_checkpoint_help_its_run(folder, capsys):
     changed = {cell for cell, row in table.items() if row['with_scores']}
     assert changed == {*table} - {('weak', 'easy')}
     Path('models.csv').write_text('model,family\nweak,one\n')
-    assert 'found' in refusal(capsys, 'predict', *options,
-                              '--predictor=p.safetensors')
+    assert 'dumps: expected models of models.csv, found' in refusal(
+        capsys, 'predict', *options, '--predictor=p.safetensors')
 
 
 def test_known_scores_fill_the_holes(folder, capsys):

@@ -279,8 +279,8 @@ def test_means_are_over_what_all_methods_count():
 
 def test_marks_are_explained():
     none = np.zeros((3, 2, 2), bool)
-    plain = cube(at_chance=none)
-    assert not any('?' in line or '+' in line for line in plain.legend())
+    plain = cube(at_chance=none, in_sample=none, extrapolated=none)
+    assert plain.legend() == ['Percent (90% interval).']
     some = none.copy()
     some[0] = True
     for part, mark in (('at_chance', '?'), ('with_scores', '+')):
@@ -289,8 +289,15 @@ def test_marks_are_explained():
                 for cell in marked.cells('easy')] == [True, False, False]
         assert [line[:2] for line in marked.legend()[1:]] == [f'{mark} ']
     # Where all accuracies are known, no prediction is marked +.
-    assert '* a training model, or its own accuracy is known;' in (
-        plain.legend()[0])
+    known = replace(plain, in_sample=some)
+    assert known.legend()[1:] == [
+        '* a training model, or its own accuracy is known.'
+    ]
+    far, = replace(plain, extrapolated=some).legend()[1:]
+    assert far.startswith('> far from the training models: the predicted ')
+    assert '(any)' not in far + known.legend()[0]
+    wide = replace(plain, low=np.zeros((3, 2, 2)), high=np.ones((3, 2, 2)))
+    assert '(any): all from guessing' in wide.legend()[0]
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,9 @@ def test_tables_of_other_programs(tmp_path, kind):
 def test_losses_that_cannot_be(tmp_path, ending, number, message):
     values = VALUES.astype(np.float16)
     values[1, 0] = number
+    if ending == '.csv':
+        message = message.replace('nan', 'an empty cell')
+        message = message.replace('model', 'line 3, model')
     assert_refused(write(tmp_path / f'l{ending}', values), message)
 
 
@@ -108,6 +111,15 @@ def test_accuracies_that_cannot_be(tmp_path, ending, number, message):
     assert_refused(
         path, f"column 'text, 1': expected an accuracy in 0..1, {message}",
         read_accuracy_columns)
+
+
+def test_losses_in_place_of_accuracies(tmp_path):
+    path = write(tmp_path / 's.csv', [[2.5, 1.5], [nan, 3]])
+    assert_refused(path, 'in percent.* Or is it a table of losses',
+                   read_accuracy_columns)
+    path = write(tmp_path / 's.csv', [[25, 15], [12, 3]])
+    assert_refused(path, 'in percent, divide them by 100. Leave',
+                   read_accuracy_columns)
 
 
 WORDS = 'NaN', 'nan', 'N/A', 'n.a.', 'None', 'null', '-', '#N/A'
@@ -259,7 +271,7 @@ def test_models_in_splits(read):
     assert read().models_to_fit(['test'], ('test', )) == ('d', )
     text = CONTENT['models'].replace('val', 'train')
     message = (r"^models: expected models in split 'validation' "
-               r"\(or 'val'\), found only test, train\. Name one")
+               r"\(or 'val'\), found only the splits test, train\. Name one")
     with pytest.raises(InputError, match=message):
         read(models=text).models_in('train', 'validation')
     # A split whose models have no losses is empty.
@@ -270,8 +282,8 @@ def test_models_in_splits(read):
 
 @pytest.mark.parametrize('table, row, message', [
     ('losses', 'e,1,2\n', "losses.csv: expected models of .*models.csv, "
-     "found 'e'. Add them there or"),
-    ('losses', 'A,1,2\n', "found 'A'. Did you mean 'a'. Add them there or"),
+     "found 'e'. Add them to .*models.csv, or remove them from .*losses"),
+    ('losses', 'A,1,2\n', "found 'A'. Did you mean 'a'. Add them to"),
     ('scores', 'e,1,1\nf,1,1\n', "scores.csv: expected models of .*losses.csv"
      ", found 'e', 'f'"),
 ])
@@ -289,7 +301,9 @@ def test_lists_of_wrong_cells_end_with_a_sentence(tmp_path):
     path = write(tmp_path / 'l.csv', np.full((2, 100), -1.0), columns=names)
     assert_refused(path, "and 199 more such cells, such as .*'unit 3'. Losses")
     path = write(tmp_path / 'm.csv', [[1, 2]], ['a'], ['x', 'y'])
-    with pytest.raises(InputError, match="'unit 9', .* and more. Add them"):
+    with pytest.raises(
+            InputError,
+            match="no column 'unit 0' .100 missing in all.*Add what is"):
         read_loss_features(path, units=names)
 
 
@@ -323,7 +337,11 @@ def test_losses_in_an_array_are_those_of_a_table(tmp_path):
     assert read.mean_loss.tolist() == table.mean_loss.tolist()
     with pytest.raises(
             InputError,
-            match="3 columns .* none of 'u', 'Y'. Did you mean 'y'"):
+            match="3 columns of the predictor, found no column 'u' .2 "
+            "missing in all.* column 'y': if it is the column 'Y', rename"):
         read_loss_features(path, units=['x', 'u', 'Y'])
+    # Columns of the predictor are no other columns with a similar name.
+    with pytest.raises(InputError, match="no column 'Y'. Add what is"):
+        read_loss_features(path, units=['x', 'y', 'Y'])
     with pytest.raises(InputError, match='expected a list'):
         read_loss_features(path, units='xy')

@@ -89,7 +89,7 @@ def test_the_apostrophe_before_a_formula_is_taken_away(write):
 
 
 @pytest.mark.parametrize('kind, content, message', [
-    ('losses', '', "header: expected a column 'model', found ''"),
+    ('losses', '', 'expected a table with a header, found an empty file'),
     ('losses', 'model,t0\n', 'expected a row, found none'),
     ('losses', 'model;t0\na;1\n', "header: .* found 'model;t0'"),
     ('losses', 'Model,t0\na,1\n', "found 'Model,t0'. Rename 'Model'"),

@@ -61,7 +61,7 @@ GOOD = b'{"text_id": "a", "text": "x"}\n'
 
 
 @pytest.mark.parametrize('content, message', [
-    (b'', ': expected at least one text, found an empty file'),
+    (b'', ': expected at least one text, found an empty file. Write one'),
     (GOOD + b'\n{"text_id"', ', line 3: expected JSON in UTF-8'),
     (b'["a", "x"]',
      r", line 1: expected the line with named fields, found \['a', 'x'\]"),

@@ -10,7 +10,7 @@ import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.formatting import interval
-from csv_plugin.core.predictions import Missing
+from csv_plugin.core.predictions import NOT_YET, Missing
 from csv_plugin.report.leaderboard_tables import (as_markdown, as_short_text,
                                                   as_text, mean_cells,
                                                   rank_cells,
@@ -80,11 +80,7 @@ def test_text():
         'm2                   40.0  40.0 (30-45)   +0.0  40.0 (30-45)   +0.0',
         'mean abs. error                            6.7                  5.0',
         '',
-        'Percent (90% interval); (any): all from guessing or below to 100; '
-        '* a training model, or its own',
-        '  accuracy is known; > far from the training models: expect 1.5 '
-        'times the errors of families left',
-        '  out, or more.',
+        'Percent (90% interval).',
         'diff is predicted minus observed; mean abs. error leaves out models '
         'marked *.',
         'mean-loss of m1 on bench-0: no dump',
@@ -153,7 +149,7 @@ def test_nothing_known():
     assert note == 'predicted, mean-loss of all 3 models on bench-0: no dump'
 
 
-def predicted_board(folders, known=None):
+def predicted_board(folders, known=None, labels=('p', )):
     """A leaderboard of models a and b, nearly equal, and c, the best."""
     predictor = train()
     tables = {
@@ -161,9 +157,12 @@ def predicted_board(folders, known=None):
         for name, skill in zip('abc', (.7, .705, 1.3)) if name != 'none'
     }
     tables['none'] = NO_DUMP
-    return predict_columns({'p': tables},
-                           folders, {'p': predictor}, {'p': ''}, {},
-                           known=known)
+    return predict_columns(
+        dict.fromkeys(labels, tables),
+        folders,
+        dict.fromkeys(labels, predictor),
+        dict.fromkeys(labels, ''), {},
+        known=known)
 
 
 def test_ranks_and_means_with_their_intervals():
@@ -186,8 +185,22 @@ def test_ranks_and_means_with_their_intervals():
     names, best = 'AB', two.overall.views['p'].best
     assert (f'{probable}{names[first]} ({best[first]:.0%}), '
             f'{names[second]} ({best[second]:.0%}).') in two.notes
+    # The first method alone says which models may be the best.
+    several = predicted_board({'A': 'a', 'B': 'b'}, labels=('p', 'q'))
+    found = [note for note in several.notes if 'the largest mean is' in note]
+    assert [note[:2] for note in found] == ['p:']
     # Means of models are the same, whichever others are there.
     assert mean_cells(two.overall, 'p') == mean_cells(board.overall, 'p')[:2]
+
+
+def test_a_benchmark_at_chance_is_explained_once():
+    predictor = train(('easy', ), shift=99)
+    table = predictor.features({'a': dump('a', model_losses(1))})
+    board = predict_columns({'p': {
+        'a': table
+    }}, {'a': 'a'}, {'p': predictor}, {'p': 'file'}, {})
+    assert [note[0] for note in board.notes if NOT_YET in note] == ['?']
+    assert 'p: file' in board.notes
 
 
 def test_known_scores_move_the_others():

@@ -150,8 +150,11 @@ def test_means_over_some_benchmarks():
     line, = found(cells)
     assert line == (
         'Rank 1 is the largest mean. Means are over b0, b2; on other '
-        'benchmarks, too many accuracies or predictions are missing, or '
-        'nothing is predictable yet.')
+        'benchmarks, too many accuracies or predictions are missing.')
+    at_chance = np.array([[[False], [True], [False]]] * 2)
+    predictions = replace(cells.board().predictions, at_chance=at_chance)
+    line, = findings(predictions, Overall.of(predictions))
+    assert line.endswith('on other benchmarks, nothing is predictable yet.')
     assert found(cells.only('b0')) == []
 
 
@@ -166,7 +169,7 @@ def test_models_without_a_mean(part):
 
 @pytest.mark.parametrize('n_models, n_families, line', [
     (3, 1, 'too few models to fit to, 3 of 1 family: no family can be left'),
-    (20, 1, 'too few families to fit to, 20 of 1 family: no family can be left'),
+    (20, 1, 'too few families to fit to, 20 of 1 family: no family can be '),
     (8, 4, 'too few models to fit to, 8 of 4 families: intervals are wide,'),
     (20, 2, 'too few families to fit to, 20 of 2 families: where one family '),
     (9, 3, ''),

@@ -14,13 +14,15 @@ from markupsafe import Markup
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.formatting import counted, interval, percent
 from csv_plugin.core.overall import MEAN_ERROR, Overall
-from csv_plugin.core.predictions import Miss, Missing, Predictions
+from csv_plugin.core.predictions import (FAR, LITTLE, SAYS_LITTLE, Miss,
+                                         Missing, Predictions)
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.heat_maps import HeatMap, full_weight, strongest_maps
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.report.leaderboard_tables import mean_cells, rank_cells
 from csv_plugin.report.leaderboards import Leaderboard
+from csv_plugin.report.notes import why_outside_means
 from csv_plugin.report.study_tables import FIT_LEGEND, fit_errors
 
 #: Number of shades for weights from 0 to full colour. Each shade is a class in
@@ -112,6 +114,7 @@ def render(page: Page) -> str:
     style = Markup(sheet)
     predictions = page.board.predictions
     overall = page.board.overall
+    marks = _marks(predictions)
     comparisons = [_errors(predictions, name) for name in predictions.methods]
     rows = {}
     for row in page.board.rows():
@@ -131,12 +134,17 @@ def render(page: Page) -> str:
         has_observed=predictions.has_observed(),
         has_observed_means=bool(np.isfinite(overall.observed).any()),
         rows=rows,
-        marks=_marks(predictions),
+        marks=marks,
+        meanings=_meanings(predictions, marks),
+        far=FAR,
         outside=_outside(predictions),
         finding=_finding(predictions, comparisons[0]),
         overall=overall if overall.has_means else None,
+        outside_means=why_outside_means(predictions, overall),
         mean_cells=means,
         rank_cells=ranks,
+        has_ranges=any('-' in cell.strip('-') for cells in ranks.values()
+                       for cell in cells),
         mean_bars=_mean_bars(overall),
         order=overall.order(),
         blocks=_blocks(predictions),
@@ -259,6 +267,32 @@ def _marks(predictions: Predictions) -> dict[tuple[str, str, str], str]:
             for model, mark in zip(predictions.models, of_models):
                 marks[label, model, name] = mark
     return marks
+
+
+def _meanings(
+        predictions: Predictions,
+        marks: Mapping[tuple[str, str, str],
+                       str]) -> dict[str, dict[str, str]]:
+    """Return the meanings of the marks that a predictor's table has.
+
+    They are by predictor and mark.
+    """
+    meanings = {
+        '*': 'a training model, or its own accuracy is known',
+        '>': 'far from the training models',
+        '+': 'made from losses and from known accuracies',
+        '?': 'not predictable yet, because all training models are at chance',
+        SAYS_LITTLE: LITTLE.removeprefix(f'{SAYS_LITTLE} ').rstrip('.'),
+    }
+    found: dict[str, dict[str, str]] = {}
+    for label in predictions.methods:
+        shown = ''.join(mark for cell, mark in marks.items()
+                        if cell[0] == label)
+        found[label] = {
+            mark: meaning
+            for mark, meaning in meanings.items() if mark in shown
+        }
+    return found
 
 
 def _outside(predictions: Predictions) -> set[tuple[str, str, str]]:

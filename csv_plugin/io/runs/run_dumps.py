@@ -97,11 +97,14 @@ def read_run_dump(work_dir: FilePath, model: str,
                              f'none, because of this error: {failure}',
                              'Run again with -r to try again.')
         present = 'none'
+        remedy = ('Add it to the datasets of the run, or see the logs of the '
+                  'model.')
         if dumps:
-            present = f'dumps of {", ".join(sorted(dumps))}'
-        raise NoDump(
-            'token losses', f'a dump of {abbr}', present,
-            'Add it to the datasets of the run, or see the logs of the model.')
+            names = ', '.join(f'{name}{_SUFFIX}' for name in sorted(dumps))
+            present = f'only losses on other texts, in {names}'
+            remedy = ('Score the model on the texts of the predictor, or fit '
+                      'a predictor to losses on these other texts.')
+        raise NoDump('token losses', f'a dump of {abbr}', present, remedy)
     return merge_dumps(map(read_model_dump, parts.values()))
 
 

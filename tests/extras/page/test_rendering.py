@@ -2,7 +2,9 @@
 import base64
 import hashlib
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from csv_plugin.core.escaping import visible
@@ -53,6 +55,27 @@ def test_without_observed_accuracies_the_title_has_the_width_of_intervals():
     assert ('<h1>3 models on 2 benchmarks: 90% intervals are 25.0 points wide '
             'on average</h1>') in html
     assert '“inside”' not in html
+
+
+def test_only_what_the_page_has_is_explained():
+    plain = page_cells()
+    shown = ' '.join(Reader(render(make_page(plain.board()))).words.split())
+    assert 'An observed accuracy is a measurement too' in shown
+    for words in ('* a training model', '> far from', '? not predictable',
+                  'any if it spans', '2–4 stands for', 'A prediction marked'):
+        assert words not in shown
+    plain.observed.update(dict.fromkeys(plain.observed, NO_DUMP))
+    plain.predicted['predicted', 'm1', 'b0'] = predict(
+        .4, .4, .6, extrapolated=True, in_sample=True)
+    board = plain.board()
+    at_chance = np.zeros(board.predictions.values.shape, bool)
+    at_chance[:, 0, 0] = True
+    board = Leaderboard.of(replace(board.predictions, at_chance=at_chance))
+    shown = ' '.join(Reader(render(make_page(board))).words.split())
+    assert 'is a measurement too' not in shown
+    for words in ('* a training model', '> far from', '? not predictable',
+                  'any if it spans', 'marked > is far from the training mod'):
+        assert words in shown
 
 
 def test_intervals_that_contain_everything_do_not_count():

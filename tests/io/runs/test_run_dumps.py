@@ -64,8 +64,11 @@ def test_two_validation_sets_in_one_run(tmp_path):
     write_losses(tmp_path, 'm', model_losses(0.1, OTHER_TEXTS), OTHER_TEXTS)
     with pytest.raises(InputError) as caught:
         read_run_dump(tmp_path, 'm', FINGERPRINT)
-    assert (f'expected a dump of {dataset_abbr(FINGERPRINT)}, found dumps of '
-            f'{dataset_abbr(OTHER_TEXTS.fingerprint)}.') in str(caught.value)
+    assert (
+        f'expected a dump of {dataset_abbr(FINGERPRINT)}, found only '
+        'losses on other texts, in '
+        f'{dataset_abbr(OTHER_TEXTS.fingerprint)}.safetensors. Score') in str(
+            caught.value)
     write_losses(tmp_path, 'm', LOSSES)
     assert len(read_ids(tmp_path)) == 5
 
