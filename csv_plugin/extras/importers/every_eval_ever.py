@@ -67,7 +67,7 @@ def read_every_eval_ever(
 
     Raises:
         InputError: One of `benchmarks` matches no evaluation with an
-            accuracy, or as in `benchmark_infos`.
+            accuracy, or `benchmark_infos` refuses an evaluation.
     """
     check_list('paths of records', paths)
     check_list('benchmarks', benchmarks)
@@ -114,8 +114,8 @@ def _column(name: str, scores: Sequence[Cell],
             left_out: LeftOut) -> list[Cell]:
     """Return the accuracies on an evaluation, one for each model.
 
-    All have the same metric. `left_out` takes the accuracies that are not
-    used. An `InputError` if no model has a usable one.
+    All accuracies have the same metric. `left_out` takes the accuracies that
+    are not used. An `InputError` if no model has a usable accuracy.
     """
     metric = _most_used_metric(scores)
     cells = []
@@ -130,7 +130,7 @@ def _column(name: str, scores: Sequence[Cell],
         if not same:
             left_out.add('result', f'other models have the {metric}', part)
             continue
-        # Records with fewer items are trial runs on a part of them.
+        # A record with fewer items is a trial run on a part of the items.
         most = max(map(_n_items, same))
         wanted = [cell for cell in same if _n_items(cell) == most]
         # Dicts keep each value once, in the order of the records.
@@ -140,8 +140,8 @@ def _column(name: str, scores: Sequence[Cell],
             accuracies[accuracy] = None
             files[record.file] = None
         if len(accuracies) > 1:
-            places = ' and '.join(files)
-            left_out.add('result', f'scores differ, in {places}', part)
+            named = ' and '.join(files)
+            left_out.add('result', f'scores differ, in {named}', part)
             continue
         if len(wanted) < len(same):
             left_out.add('result', 'another record has more items', part)
@@ -160,7 +160,8 @@ def _column(name: str, scores: Sequence[Cell],
 def _most_used_metric(scores: Sequence[Cell]) -> str:
     """Return the metric that most models have.
 
-    Of several such metrics, it is the first in alphabetical order.
+    If several metrics are equally frequent, return the first in alphabetical
+    order.
     """
     uses = Counter[str]()
     for of_model in _by('name', scores).values():
@@ -171,6 +172,7 @@ def _most_used_metric(scores: Sequence[Cell]) -> str:
 
 
 def _n_items(cell: Cell) -> int:
+    """Return the number of items of an accuracy, 0 if it is unknown."""
     _, record = cell
     return record.facts[N_ITEMS] or 0
 
