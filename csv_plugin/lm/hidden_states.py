@@ -37,8 +37,8 @@ def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
     """
     prefix, _ = prefix_token(tokenizer)
     limit = context_length(model)
-    # Windows only give states at positions that predict a next token. A copy
-    # of the last token is appended, so that the last token has a next token.
+    # Windows only give states at positions that predict a next token.
+    # Therefore a copy of the last token is appended to each text.
     windows: list[Window] = []
     # Number of tokens before each text.
     offsets = []
@@ -86,8 +86,8 @@ def _states(model: PreTrainedModel,
 def _check_width(model: PreTrainedModel, width: int) -> None:
     """Refuse a model whose body does not return the inputs of its head.
 
-    Such a model is a wrapper, for example of an adapter, whose body is the
-    whole wrapped model with its head.
+    An example is a wrapper of a model with an adapter: its body is the whole
+    wrapped model, including the head.
     """
     head = model.get_output_embeddings()
     expected = getattr(head, 'in_features', width)
