@@ -9,7 +9,7 @@ _PART = re.compile(
     r'(?P<words>[a-z][a-z_-]*)?=?(?P<number>[0-9]{1,18})'
     r'(?P<scale>(\.[0-9]{1,18})?[kmbt]?)(?:[_-](?!\Z)|\Z)',
     re.ASCII | re.IGNORECASE)
-#: What a number states that follows these words.
+#: Maps words in a name to what the number behind them states.
 _COUNTED = {
     '': 'step',
     'step': 'step',
@@ -26,6 +26,7 @@ _COUNTED = {
     'phase': 'stage',
     'ingredient': 'ingredient',
 }
+#: Factors that the letters behind a number mean.
 _SCALES = {'': 1, 'k': 10**3, 'm': 10**6, 'b': 10**9, 't': 10**12}
 
 
@@ -36,7 +37,7 @@ class Revision(NamedTuple):
     (1) and annealing (2), follow each other. The name does not tell whether
     the steps and tokens of a later stage are counted from the beginning of
     this stage. If a stage is run several times, `ingredient` is the number of
-    the run; it is 0 if the name states none.
+    the run; it is 0 if the name states no such number.
     """
     step: int
     tokens: float = math.nan
@@ -55,7 +56,9 @@ class Revision(NamedTuple):
 
 
 def read_revision(name: str) -> Optional[Revision]:
-    """Read the name of a revision or folder; None if it states no clear step.
+    """Read the name of a revision or folder of a checkpoint.
+
+    The result is None if the name does not state a step, or not clearly.
 
     >>> read_revision('checkpoint-500')
     Revision(step=500, tokens=nan, stage=1, ingredient=0)
@@ -84,11 +87,15 @@ def read_revision(name: str) -> Optional[Revision]:
     revision = Revision(
         int(stated['step']), _tokens(stated.get('tokens', 'nan')),
         int(stated.get('stage', 1)), int(stated.get('ingredient', 0)))
-    # A step has at least one token. If there seem to be fewer tokens, their
-    # unit is unknown or their number was rounded.
-    return None if revision.tokens < revision.step else revision
+    # A step has at least one token. If the name seems to state fewer tokens,
+    # their unit is unknown or their number was rounded.
+    if revision.tokens < revision.step:
+        return None
+    return revision
 
 
 def _tokens(text: str) -> float:
+    """Return a number such as '16b' as a float; NaN for 'nan'."""
     digits = text.rstrip('kmbt')
-    return float(digits) * _SCALES[text[len(digits):]]
+    scale = text[len(digits):]
+    return float(digits) * _SCALES[scale]

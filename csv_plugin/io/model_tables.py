@@ -37,7 +37,8 @@ SCORES, BENCHMARKS = 'scores.csv', 'benchmarks.csv'
 #: Name of the file, in the folder of a table, that records on which weights
 #: and with which settings the numbers were measured.
 MEASURED = 'measured.json'
-#: Remedies in errors about cells that are not numbers, such as 'N/A' or '-'.
+#: Remedies in errors about cells that are not numbers, such as 'N/A' or '-',
+#: in tables of accuracies and in tables of losses.
 _NOT_RUN = 'Leave the cell empty where the benchmark was not run.'
 _NO_LOSS = 'Leave a model or a column with gaps out: no loss may be empty.'
 _IMPORT_AGAIN = 'Import the numbers again, or remove the file.'
@@ -77,7 +78,7 @@ class ModelTables:
     def models_to_fit(
         self, splits: Sequence[str] = (), predicted: Sequence[str] = ()
     ) -> tuple[str, ...]:
-        """Return the models to fit to, as `tables.models_to_fit` does."""
+        """Return the models to fit to; see `tables.models_to_fit`."""
         return models_to_fit(splits, self.features.models, self.info,
                              predicted)
 
@@ -157,19 +158,19 @@ def _chosen(file: str, table: ModelColumns,
             units: Sequence[str]) -> ModelColumns:
     """Return the columns `units` of a table, in this order."""
     check_list('units', units)
-    place = {unit: k for k, unit in enumerate(table.columns)}
+    index_of = {unit: k for k, unit in enumerate(table.columns)}
     kept = []
     missing = []
     for unit in units:
-        if unit in place:
-            kept.append(place[unit])
+        if unit in index_of:
+            kept.append(index_of[unit])
         else:
             missing.append(unit)
     if missing:
         names = ', '.join(map(repr, missing))
         raise InputError(file, f'the {len(units)} columns that are needed',
                          f'none of {shortened(names, 300)}',
-                         f'{did_you_mean(missing, place)}Add them.')
+                         f'{did_you_mean(missing, index_of)}Add them.')
     return ModelColumns(table.models, tuple(units), table.values[:, kept])
 
 
@@ -224,11 +225,10 @@ def read_accuracies(scores_path: FilePath,
                     benchmarks_path: FilePath) -> AccuracyTable:
     """Read accuracies, and the chance levels of their benchmarks.
 
-    The formats are those of `read_accuracy_columns` and
-    `tables.read_benchmarks`. Models and benchmarks are in the order of the
-    table of accuracies; the table of benchmarks may have others. Columns that
-    cannot be accuracies (see `no_accuracies`) are left out, and a warning
-    names them.
+    `read_accuracy_columns` and `tables.read_benchmarks` describe the formats.
+    Models and benchmarks are in the order of the table of accuracies; the
+    table of benchmarks may have further benchmarks. Columns that cannot be
+    accuracies (see `no_accuracies`) are left out, and a warning names them.
 
     Raises:
         InputError: One of the files cannot be used, or a benchmark with
@@ -245,14 +245,17 @@ def read_accuracies(scores_path: FilePath,
 def read_scores_alone(path: FilePath) -> AccuracyTable:
     """Read accuracies whose chance levels and numbers of items are not known.
 
-    Columns are read, left out or refused as by `read_accuracies`. Chance
+    Columns are read, left out or refused as in `read_accuracies`. Chance
     levels and numbers of items are set to 0.
     """
     return scores_alone(*_accuracies_alone(path))
 
 
 def _accuracies_alone(path: FilePath) -> ModelColumns:
-    """Read the columns of a table that may be accuracies; warn of others."""
+    """Read the columns of a table that may be accuracies.
+
+    A warning names the other columns.
+    """
     table = read_accuracy_columns(path)
     return _left_out(
         os.fspath(path), table, no_accuracies(table.columns), 'accuracies')
@@ -314,8 +317,8 @@ def scores_alone(models: Sequence[str], benchmarks: Sequence[str],
 def _read(file: str, losses: bool) -> ModelColumns:
     """Read a table in the format that the ending of its name states.
 
-    `losses` says that the table has losses; else it has accuracies, and a
-    safetensors file is refused.
+    If `losses` is True, the table contains losses. Otherwise it contains
+    accuracies, and a safetensors file is refused.
     """
     ending = Path(file).suffix.lower()
     if ending == '.csv':
@@ -334,7 +337,7 @@ def _read(file: str, losses: bool) -> ModelColumns:
 def _of_csv(file: str, losses: bool) -> ModelColumns:
     """Read a CSV file with a column `model` and columns of numbers.
 
-    `losses` is as in `_read`.
+    The numbers are losses if `losses` is True, else accuracies.
     """
     rows = read_rows(file, ('model', ))
     columns = tuple(name for name in rows[0].cells if name != 'model')
@@ -372,7 +375,7 @@ def _of_tensor(file: str) -> ModelColumns:
     remedy = "Write 'losses' as float32, in the order of the files beside it."
     try:
         tensors = load(read_bytes(file))
-    # KeyError: numpy does not have the type of a tensor.
+    # A KeyError means that numpy does not have the type of a tensor.
     except (SafetensorError, KeyError, ValueError) as error:
         raise InputError(file, "a tensor 'losses'", str(error),
                          remedy) from error
@@ -415,7 +418,10 @@ def _refuse(file: str, table: ModelColumns, wrong: Booleans, expected: str,
 
 
 def _and_more(places: Sequence[str]) -> str:
-    """Return text on the further cells that an error is about, '' if none."""
+    """Return text that lists the further cells that an error is about.
+
+    It is '' if there are no further cells.
+    """
     if not places:
         return ''
     sign = ':' if len(places) <= 3 else ', such as'

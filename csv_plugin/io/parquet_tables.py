@@ -37,8 +37,8 @@ def read_numbers(path: FilePath,
                  key: str) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
     """Read a table with a column `key` of names and other columns of numbers.
 
-    Returns the M names, the names of the K other columns, and the numbers in
-    them, `(M, K)`, NaN where a cell is empty.
+    Return the M names, the names of the K other columns, and the numbers in
+    these columns, `(M, K)`, NaN where a cell is empty.
     """
     with _intact(path):
         table = _opened(path).read()
@@ -74,6 +74,7 @@ def read_numbers(path: FilePath,
 
 
 def _opened(path: FilePath) -> pq.ParquetFile:
+    """Open a Parquet file."""
     # pyarrow could take a path for a network address, so it gets the bytes.
     return pq.ParquetFile(
         pa.BufferReader(read_bytes(path)), page_checksum_verification=True)

@@ -1,4 +1,7 @@
-"""CSV tables of models and benchmarks; errors name the line and the column."""
+"""Read and write CSV tables, such as tables of models and benchmarks.
+
+Errors name the line and the column.
+"""
 import csv
 import io
 import math
@@ -112,9 +115,10 @@ class CsvRow:
 def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
     """Read a CSV file in UTF-8 with a header and at least one row.
 
-    The file must have the given columns and may have others. The first given
-    column is the key: its cells must not be empty or occur twice. Rows and
-    last columns without any text, as spreadsheets leave them, are skipped.
+    The file must have the given columns and may have further columns. The
+    first given column is the key: its cells must not be empty, and no text may
+    occur in it twice. Spreadsheets leave rows without any text, and empty
+    columns at the end; both are skipped.
     """
     file = os.fspath(path)
     key = columns[0]
@@ -171,7 +175,8 @@ def _header(where: str, names: list[str], columns: Sequence[str]) -> list[str]:
 
 
 def _records(file: str) -> list[tuple[int, list[str]]]:
-    """Return line number and stripped cells of every row with text."""
+    """Return the line number and the stripped cells of every row with text.
+    """
     text = read_text(file)
     # Unescaping is slow on millions of cells, and seldom needed.
     has_escapes = "'" in text
@@ -195,7 +200,7 @@ def _records(file: str) -> list[tuple[int, list[str]]]:
 
 
 def split_name(text: str) -> str:
-    """Return the name of a split; 'val' stands for 'validation'."""
+    """Return the name of a split; 'val' is short for 'validation'."""
     return 'validation' if text == 'val' else text
 
 
@@ -224,9 +229,10 @@ def read_models(path: FilePath) -> dict[str, ModelInfo]:
 def read_benchmarks(path: FilePath) -> dict[str, BenchmarkInfo]:
     """Read a table with the columns `benchmark`, `chance` and `n_items`.
 
-    An empty cell of `n_items` means that the number is unknown. A column
-    `main` has 0 for benchmarks that means leave out; a missing column or an
-    empty cell means 1. The result has the benchmarks in the order of the file.
+    An empty cell of `n_items` means that the number is unknown. In the column
+    `main`, 0 says that means over benchmarks leave the benchmark out. Without
+    this column, or if its cell is empty, the benchmark is in the means. The
+    result has the benchmarks in the order of the file.
     """
     benchmarks = {}
     for row in read_rows(path, ('benchmark', 'chance', 'n_items')):
@@ -253,8 +259,8 @@ def check_names_in(path: FilePath, kind: str, names: Collection[str],
                    other_path: FilePath, known: Collection[str]) -> None:
     """Raise an `InputError` if a file has names that another file lacks.
 
-    `names` are in the file `path`, `known` in `other_path`. `kind` is what
-    they name, such as 'models'.
+    `names` are in the file `path`, and `known` are in the file `other_path`.
+    `kind` is what the names name, such as 'models'.
     """
     missing = [name for name in names if name not in known]
     if missing:
@@ -267,6 +273,7 @@ def check_names_in(path: FilePath, kind: str, names: Collection[str],
 
 def _splits_of(models: Sequence[str], info: Mapping[str,
                                                     ModelInfo]) -> set[str]:
+    """Return the splits of some models."""
     return {info[model].split for model in models}
 
 
@@ -295,8 +302,8 @@ def models_to_fit(
 ) -> tuple[str, ...]:
     """Return the models of `splits`, to which a predictor is fitted.
 
-    Without `splits`, they are all splits but 'test' and the splits in
-    `predicted`.
+    If `splits` is empty, return the models of all splits except for 'test' and
+    the splits in `predicted`.
     """
     present = _splits_of(models, info)
     rest = sorted(present - {'', 'test', *predicted})
@@ -312,8 +319,8 @@ def write_csv(path: FilePath, header: Sequence[str],
               rows: Iterable[Sequence[object]]) -> None:
     """Write a CSV file; it appears completely or not at all.
 
-    Floats are written with all their digits, and NaN as an empty cell. Texts
-    are written as `csv_cell` says.
+    Floats are written with all their digits, and NaN as an empty cell.
+    `csv_cell` says how texts are written.
     """
     # File names that are not Unicode cannot be encoded, so they are escaped.
     with atomic_path(path) as temporary, temporary.open(
@@ -331,6 +338,7 @@ def write_csv(path: FilePath, header: Sequence[str],
 
 
 def _cell(value: object) -> object:
+    """Return a value as it is written into a CSV file."""
     if isinstance(value, str):
         return csv_cell(value)
     # Only NaN, of any float type, differs from itself.

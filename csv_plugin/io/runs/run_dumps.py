@@ -1,8 +1,8 @@
 """Find and read token-loss dumps, in OpenCompass runs and elsewhere.
 
-docs/appendix/binary_files.md has the names of their files in a run. There, a
-file `<dataset>.json` beside a dump tells OpenCompass that the model has been
-run on the dataset.
+docs/appendix/binary_files.md lists the names of these files in a run. In a
+run, a file `<dataset>.json` beside a dump tells OpenCompass that the model has
+been run on the dataset.
 """
 import glob
 import os
@@ -56,7 +56,7 @@ def read_run_dump(work_dir: FilePath, model: str,
     """Read the losses of one model on one validation set from a run.
 
     The validation set is found by the first 12 digits of its fingerprint; an
-    empty fingerprint stands for the only validation set of the run. The texts
+    empty fingerprint means the only validation set of the run. The texts
     are in any order. If the run split the set into parts and was not finished,
     the result has only the texts of the finished parts.
 
@@ -106,7 +106,8 @@ def read_run_dump(work_dir: FilePath, model: str,
 
 
 def read_model_dump(path: Path) -> TokenLossDump:
-    """Read a dump in the folder of a model, and check that it is its own."""
+    """Read a dump in the folder of a model, and check that it is of the model.
+    """
     again = f'remove {path.stem}{_DONE} beside it, and run again with -r.'
     try:
         dump = read_dump(path)
@@ -148,15 +149,18 @@ class DumpPlace:
     model: str
 
     def read(self, fingerprint: str) -> TokenLossDump:
-        """Read the losses; of a run, on the texts with this fingerprint."""
+        """Read the losses of the model.
+
+        If `path` is a run, read the losses on the texts with this fingerprint.
+        """
         if self._is_file:
             return read_dump(self.path)
         return read_run_dump(self.path, self.model, fingerprint)
 
     def stamp(self) -> tuple[tuple[str, int, int, int], ...]:
-        """Return names, sizes and times of the files with the losses.
+        """Return name, inode, time and size of each file with the losses.
 
-        They change whenever the losses are written.
+        The result changes whenever the losses are written.
         """
         folder = self.path / 'predictions' / self.model
         files = [self.path] if self._is_file else folder.glob(f'{TEXTS}*')
@@ -176,10 +180,10 @@ class DumpPlace:
 def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
     """Find the dumps in files and folders.
 
-    Returns them by the name of the model or checkpoint, sorted. Places are
-    files, folders with dumps `<name>.safetensors`, work directories of
-    OpenCompass (folders with a folder `predictions`), or patterns of any of
-    them.
+    Return the dumps by the name of the model or checkpoint, sorted. A place is
+    a file, a folder with dumps `<name>.safetensors`, a work directory of
+    OpenCompass (a folder with a folder `predictions`), or a pattern that
+    matches such files or folders.
     """
     check_list('places of dumps', places)
     dumps: dict[str, DumpPlace] = {}

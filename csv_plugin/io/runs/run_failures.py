@@ -1,4 +1,4 @@
-"""Record and find out why a run has no results of a model on a dataset."""
+"""Record, and find, the reason why a run has no results on a dataset."""
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -44,9 +44,9 @@ def failure_recorded(result: Path, log: str = '') -> Iterator[None]:
 def failure_of(work_dir: FilePath, model: str, dataset: str) -> str:
     """Return the error that prevented a result, and where its log is.
 
-    The result is '' if no error is found. `model` and `dataset` are as in the
-    names of folders and files. Tasks of this package write the error into a
-    file `.error.txt`; for OpenCompass's own tasks, the logs are searched.
+    The result is '' if no error is found. `model` and `dataset` are the names
+    in the paths of the run's files. Tasks of this package write the error into
+    a file `.error.txt`; for OpenCompass's own tasks, the logs are searched.
     """
     root = Path(work_dir)
     for stage, results in (('infer', 'predictions'), ('eval', 'results')):
