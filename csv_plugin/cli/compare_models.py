@@ -110,8 +110,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError('--margin', 'points of accuracy below 100',
                          f'{args.margin:g}', 'Give 1 for one point.')
     predictor = load_predictor(args.predictor) if args.predictor else None
-    # If the predictor was fitted to tables, only the columns that it uses are
-    # read from tables. With None, all columns are read.
+    # Names of the columns to read from tables: the columns of a predictor that
+    # was fitted to tables, or all columns (None).
     units = None
     if predictor and predictor.columns.scored is None:
         units = predictor.columns.units
@@ -125,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
         if not any(_split(place)[0].exists() for place in places):
             refuse(args, 'accuracies without losses', 'same_recipe')
             places = []
-    losses = [*map(read, places)]
+    losses = list(map(read, places))
     _check_tables(places, losses)
     n_a = len(sides[0])
     n_both = n_a + len(sides[1])
@@ -195,8 +195,8 @@ def _accuracies(
 ) -> tuple[AccuracyTable, AccuracyTable]:  # yapf: disable
     """Return the accuracies of the runs of A, and of the runs of B.
 
-    If there is a predictor, the tables have the numbers of items that the
-    predictor knows, and their means are over the predictor's main benchmarks.
+    If there is a predictor, the tables contain the numbers of items that the
+    predictor knows, and means are over the predictor's main benchmarks.
     """
     if not sides[0]:
         raise InputError(
@@ -229,8 +229,8 @@ def _accuracies(
 def _model_of(place: str, models: Collection[str]) -> str:
     """Return the name of the model at a place.
 
-    A place is the name of one of `models`, PLACE:MODEL, or a file or folder
-    that is named after the model.
+    `place` is the name of one of `models`, PLACE:MODEL, or a file or folder
+    with the name of the model.
     """
     if place in models:
         return place
@@ -252,8 +252,8 @@ def _losses(place: str, predictor: Optional[Predictor],
             tables: Callable[[Path], FeatureTable]) -> RunLosses:
     """Read the losses of one model, from a table (FILE:MODEL) or a dump."""
     path, model = _split(place)
-    # Both dumps and tables may be safetensors files; beside a table, the file
-    # units.txt names its columns.
+    # Both dumps and tables may be safetensors files. A file beside units.txt,
+    # which names the columns of a table, is a table.
     has_units = path.with_name('units.txt').is_file()
     is_dump = path.suffix == '.safetensors' and not has_units
     is_table = model or path.suffix in ('.csv', '.parquet')
@@ -272,9 +272,10 @@ def _losses(place: str, predictor: Optional[Predictor],
 def _check_tables(places: Sequence[str], losses: Sequence[RunLosses]) -> None:
     """Raise an `InputError` if tables cannot be compared with each other.
 
-    All tables must have the same columns in the same order, and the same unit.
-    A table does not state its unit, so the units of two tables are taken to be
-    different if their mean losses differ by a large factor.
+    All tables must have the same columns in the same order, and losses in the
+    same unit. As a table does not state the unit of its losses, the units of
+    two tables are taken to be different if their mean losses differ by a large
+    factor.
     """
     tables = {}
     for place, part in zip(places, losses):
@@ -290,9 +291,9 @@ def _check_tables(places: Sequence[str], losses: Sequence[RunLosses]) -> None:
                 'tables with the same columns of losses',
                 f'the column {found[1]!r} in place of {found[0]!r}',
                 'Give losses on the same texts or items, in the same order.')
-        # Tables whose mean losses differ by a greater factor are taken to be
-        # in different units. In the same unit, 30 of 3,916 pairs of public
-        # models differ by more.
+        # Losses whose means differ by a greater factor are taken to be in
+        # different units. Of 3,916 pairs of public models with losses in the
+        # same unit, 30 pairs differ by a greater factor.
         most = 2
         mean = float(one.mean_loss[0])
         least = float(two.mean_loss[0])
@@ -349,6 +350,7 @@ def _of_table(place: str) -> Answers:
 
 
 def _check_model(place: str, model: str, models: Collection[str]) -> None:
+    """Raise an `InputError` if a model that a place names does not exist."""
     if model not in models:
         raise InputError(
             place, 'PLACE:MODEL with one of the models',

@@ -34,7 +34,9 @@ def fit_from_tables(args: argparse.Namespace) -> None:
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
     fit, predict = models_of(args, tables)
-    tables = tables.select(tuple(dict.fromkeys(fit + predict)))
+    # A model that is in both tuples is selected once.
+    models = dict.fromkeys(fit + predict)
+    tables = tables.select(tuple(models))
     if args.leave_family_out:
         fit = predict = tables.features.models
     run_on = tables.accuracies.select(fit).benchmarks_run
@@ -70,7 +72,8 @@ def _study(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
            predict: Sequence[str]) -> tuple[str, Study]:
     """Return a title and the study: the predictor and its predictions.
 
-    `fit` are the models to fit to, `predict` the models to predict.
+    The models `predict` are predicted by a fit to the models `fit`. With
+    `--leave-family-out`, each model is predicted from other families.
     """
     parts = tables.features, tables.accuracies, tables.families
     if args.leave_family_out:
@@ -81,9 +84,9 @@ def _study(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
 
 
 def _unpredicted(study: Study, scores: str) -> list[str]:
-    """Return warnings of scores that other families could not predict.
+    """Return warnings of accuracies that could not be predicted.
 
-    There is one warning for each benchmark with such scores.
+    There is one warning for each benchmark with such accuracies.
     """
     known = ~np.isnan(study.predictions.observed)
     gaps = known & np.isnan(study.predictions.values[:, :, 0])

@@ -20,7 +20,7 @@ import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional, Union
+from typing import TYPE_CHECKING, Optional
 
 import numpy as np
 
@@ -52,10 +52,7 @@ from csv_plugin.report.run_leaderboards import run_leaderboard
 from csv_plugin.report.screen import shown_path, terminal_width
 
 if TYPE_CHECKING:
-    from csv_plugin.extras.page.rendering import HeatSection
-
-    #: Heat maps of a page, or the reason why there are no heat maps.
-    _HeatMaps = Union[list['HeatSection'], Missing]
+    from csv_plugin.extras.page.rendering import HeatMaps
 
 
 def predictor_file(text: str) -> tuple[str, str]:
@@ -123,7 +120,7 @@ def run(args: argparse.Namespace) -> None:
     predictors = {}
     for label, file in files.items():
         predictors[label] = load_predictor(file)
-    heat_maps: '_HeatMaps' = []
+    heat_maps: 'HeatMaps' = []
     if args.page:
         # The heat maps are made first, so that errors such as wrong texts are
         # found before losses are read, which takes long.
@@ -138,7 +135,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _heat_maps(args: argparse.Namespace,
-               predictors: Mapping[str, Predictor]) -> '_HeatMaps':
+               predictors: Mapping[str, Predictor]) -> 'HeatMaps':
     """Return the heat maps of the main predictor, for a page."""
     # Loading matplotlib and jinja2 takes longer than a prediction.
     from csv_plugin.extras.page.rendering import heat_sections
@@ -156,8 +153,7 @@ _Predicted = tuple[Leaderboard, ModelColumns, Mapping[str, str]]
 
 def _predict_run(args: argparse.Namespace, predictors: Mapping[str, Predictor],
                  files: Mapping[str, str]) -> _Predicted:
-    """Predict the models of a run, and add the accuracies that it observed.
-    """
+    """Predict the models of a run, and add the run's observed accuracies."""
     for label, predictor in predictors.items():
         predictor.check_tokens(f'predictor {label!r}')
     work_dir, = args.places
@@ -183,10 +179,9 @@ def _predict_places(args: argparse.Namespace, predictors: Mapping[str,
     columns: ColumnsByLabel
     remarks: list[str] = []
     if args.losses:
-        columns = {
-            label: _of_table(predictor, args.losses)
-            for label, predictor in predictors.items()
-        }
+        columns = {}
+        for label, predictor in predictors.items():
+            columns[label] = _of_table(predictor, args.losses)
     else:
         columns, remarks = _of_dumps(predictors, args.places)
     tables = columns[next(iter(predictors))]
@@ -224,8 +219,9 @@ def _page_file(path: Path) -> Path:
 
 
 def _write_page(args: argparse.Namespace, board: Leaderboard,
-                predictors: Mapping[str, Predictor], heat_maps: '_HeatMaps',
+                predictors: Mapping[str, Predictor], heat_maps: 'HeatMaps',
                 columns: ModelColumns, families: Mapping[str, str]) -> None:
+    """Write the page of a leaderboard to the file of `--page`."""
     from csv_plugin.extras.page.rendering import PredictorFile, write_page
     from csv_plugin.extras.page.run_pages import page_of
     sources = []
@@ -248,10 +244,10 @@ def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
     print('\n\n'.join(filter(None, _shown(args, board))))
     n_models = counted(len(board.predictions.models), 'model')
     print(f'\nPredicted {n_models}.')
-    places = [place for place in (args.page, args.out) if place]
-    for place in places:
-        print_end(place)
-    if not places:
+    written = list(filter(None, [args.page, args.out]))
+    for path in written:
+        print_end(path)
+    if not written:
         print_next(*shlex.split(args.command), '--out', 'outputs/predictions')
 
 
@@ -273,7 +269,10 @@ def _shown(args: argparse.Namespace, board: Leaderboard) -> list[str]:
 
 def _families(path: Optional[str],
               models: Collection[str]) -> Optional[dict[str, str]]:
-    """Return the families of all models in a table; None without a table."""
+    """Return the family of each of `models`, as the table `path` states it.
+
+    The result is None without a table.
+    """
     if path is None:
         return None
     info = read_models(path)
@@ -284,11 +283,11 @@ def _families(path: Optional[str],
 def _of_table(predictor: Predictor, path: str) -> ModelColumns:
     """Return the losses of each model in a table, in the predictor's columns.
 
-    The table may have other columns, too.
+    Other columns of the table are ignored.
     """
     columns = predictor.columns
-    # No table has the columns of a predictor from token losses. A later check
-    # raises the error that says so.
+    # A table cannot have the columns of a predictor from token losses. All
+    # columns are then read, and a later check raises the error.
     units = columns.units if columns.scored is None else None
     losses = read_loss_features(path, units=units)
     return {model: losses.select([model]) for model in losses.models}
@@ -298,7 +297,7 @@ def _of_dumps(predictors: Mapping[str, Predictor],
               places: list[str]) -> tuple[ColumnsByLabel, list[str]]:
     """Read the dumps of all models in `places`.
 
-    Returns the columns of losses of each predictor, by its label, and notes on
+    Return the columns of losses of each predictor, by its label, and notes on
     losses that were measured in different ways.
     """
     # If a place is a table of losses, `find_dumps` raises an error that says

@@ -55,7 +55,7 @@ from csv_plugin.triage.result import Triage
 from csv_plugin.triage.sizes import check_sizes, targets_of
 from csv_plugin.triage.watching import TriageJob
 
-#: Models and their sizes.
+#: Maps models to their numbers of parameters and training tokens.
 Sizes = Mapping[str, ModelInfo]
 
 
@@ -112,7 +112,7 @@ def _need(args: argparse.Namespace, where: str, *names: str) -> None:
 
 
 def _refuse_predict(args: argparse.Namespace, where: str) -> None:
-    """Raise an `InputError` if `--predict` is given, which would be ignored.
+    """Raise an `InputError` if `--predict` is given, as it would be ignored.
     """
     if args.predict is not TEST:
         raise InputError(
@@ -121,6 +121,7 @@ def _refuse_predict(args: argparse.Namespace, where: str) -> None:
 
 
 def _job(args: argparse.Namespace) -> TriageJob:
+    """Return the job that judges the runs of `--dumps`."""
     refuse(args, '--dumps', 'scores', 'models', 'benchmarks', 'fit')
     _refuse_predict(args, '--dumps')
     return TriageJob(
@@ -129,7 +130,7 @@ def _job(args: argparse.Namespace) -> TriageJob:
 
 
 def _size_of_dumps(args: argparse.Namespace) -> Triage:
-    """Forecast a model from its size and from the dumps of finished runs."""
+    """Forecast a model of the size `--params` from dumps of finished runs."""
     refuse(args, '--params without --losses', 'scores', 'benchmarks', 'fit')
     job = TriageJob(
         load_predictor(args.predictor), [], args.history, args.checkpoints)
@@ -141,7 +142,10 @@ def _size_of_dumps(args: argparse.Namespace) -> Triage:
 
 
 def _of_tables(args: argparse.Namespace, is_size: bool) -> Triage:
-    """Fit to the finished runs of tables; judge runs, or forecast a model.
+    """Fit to the finished runs of tables, and judge or forecast.
+
+    If `is_size` is True, forecast a model of the size `--params`. Otherwise
+    judge the runs of `--predict`.
     """
     if is_size:
         args.predict = []
@@ -167,10 +171,13 @@ def _of_tables(args: argparse.Namespace, is_size: bool) -> Triage:
 def _judged(args: argparse.Namespace, tables: ModelTables,
             scores: AccuracyTable) -> Triage:
     """Judge the runs of `--predict` after a fit to the models of `scores`."""
-    table = read_checkpoints(args.checkpoints) if args.checkpoints else None
+    table = None
+    if args.checkpoints:
+        table = read_checkpoints(args.checkpoints)
     points = describe_checkpoints(tables.features.models, table)
     history = {model: points[model] for model in scores.models}
-    new = {model: points[model] for model in tables.models_in(*args.predict)}
+    judged = tables.models_in(*args.predict)
+    new = {model: points[model] for model in judged}
     families = families_of(history, tables.families)
     known = None
     notes: list[str] = []
@@ -187,14 +194,17 @@ def _sizes(args: argparse.Namespace, info: Sizes,
            past: Sequence[str]) -> tuple[Sizes, Sizes]:
     """Return the models to forecast from, and the models to forecast.
 
-    The models to forecast have the requested size and are described in
-    `targets_of`. `past` are the finished runs.
+    The models to forecast have the requested size; the docstring of
+    `targets_of` describes them. `past` are the models of finished runs.
     """
-    points = read_checkpoints(args.checkpoints) if args.checkpoints else None
+    points = None
+    if args.checkpoints:
+        points = read_checkpoints(args.checkpoints)
     last: Sequence[str] = last_checkpoints(past, points)
-    # The law needs models with different numbers of tokens. If all runs end at
-    # the same number, earlier checkpoints are used as well.
-    if len({info[model].tokens for model in last}) == 1:
+    # The scaling law needs models with different numbers of tokens. If all
+    # runs end at the same number, earlier checkpoints are used as well.
+    lengths = {info[model].tokens for model in last}
+    if len(lengths) == 1:
         last = past
     models = {model: info[model] for model in last}
     check_sizes(args.models, models)

@@ -69,7 +69,8 @@ def _verdict(part: Difference) -> str:
 def _on_predictions(comparison: Comparison) -> list[str]:
     """Return a sentence that names the benchmarks predicted to differ.
 
-    The list is empty if there are no predictions.
+    The sentence is the only element of a list, which is empty if there are no
+    predictions.
     """
     predicted = comparison.of_kind(PREDICTED)
     if not predicted:
@@ -134,11 +135,11 @@ def _legend(comparison: Comparison) -> list[str]:
 
 
 def _where_to_run(parts: list[Difference]) -> list[str]:
-    """Return lines that compare the predictions with running benchmarks.
+    """Return lines that say on which benchmarks it pays to run both models.
 
-    They name the benchmarks where a run would detect smaller differences than
-    the losses do, and the benchmarks where it would not. There are no lines if
-    the numbers of items of the benchmarks are unknown.
+    There, a run would detect smaller differences than the losses do. A further
+    line names the benchmarks where it would not. There are no lines if the
+    numbers of items of the benchmarks are unknown.
     """
     finer: list[str] = []
     rest: list[str] = []

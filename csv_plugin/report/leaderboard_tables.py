@@ -1,10 +1,10 @@
 """Show leaderboards as text or Markdown, and write them to files.
 
 Rows are models. Columns are in groups: one group for the means over
-benchmarks, and one for each benchmark. A column has two header cells (the
-benchmark, and what the column shows) and a cell for each model. If there are
-observed accuracies, it also has a last cell, the foot, for the mean absolute
-difference.
+benchmarks, and one group for each benchmark. A column has two header cells
+(the benchmark, and what the column shows) and a cell for each model. If there
+are observed accuracies, it also has a last cell, the foot, for the mean
+absolute difference between predicted and observed accuracies.
 """
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +26,11 @@ from csv_plugin.report.leaderboards import FIELDS, Leaderboard
 from csv_plugin.report.notes import far_notes, item_notes, outcome, reasons
 from csv_plugin.report.screen import markdown_list, markdown_table
 
+#: The cells of a column, from its headers to its foot.
 Column = list[str]
+
+#: A row of `Leaderboard.rows`.
+JsonRow = dict[str, Any]
 
 #: Number of header cells of each column.
 _N_HEADERS = 2
@@ -46,9 +50,9 @@ def as_text(board: Leaderboard, width: float = WIDTH) -> str:
 def as_short_text(board: Leaderboard, width: int, file: str) -> str:
     """Return a short table of predictions, and the main results, as text.
 
-    The table has the observed accuracies and the predictions of the first
-    predictor. It is for a screen of `width` columns. Other predictors and most
-    notes are only in `file`, which the text may name.
+    The table shows the observed accuracies and the predictions of the first
+    predictor, on a screen of `width` columns. Other predictors and most notes
+    are only in `file`, which the text may name.
     """
     predictions = board.predictions
     if not predictions.benchmarks:
@@ -123,8 +127,7 @@ def write_markdown(path: FilePath,
     write_text(path, '\n'.join(lines))
 
 
-def _content(board: Leaderboard, rows: Sequence[dict[str,
-                                                     Any]]) -> dict[str, Any]:
+def _content(board: Leaderboard, rows: Sequence[JsonRow]) -> dict[str, Any]:
     """Return the content of the JSON file."""
     predictions = board.predictions
     chance = {}
@@ -167,7 +170,7 @@ def _column(board: Leaderboard,
             foot: str = '') -> Column:
     """Return a column, still without the heading of its group.
 
-    Without observed accuracies, it has no foot.
+    The foot is left out if there are no observed accuracies.
     """
     column = ['', header, *cells]
     if board.predictions.has_observed():
@@ -179,8 +182,8 @@ def _main_groups(board: Leaderboard,
                  with_ranks: bool = False) -> Iterator[list[Column]]:
     """Yield groups of columns with the predictions of the first predictor.
 
-    There are no columns of differences. The mean absolute difference is at the
-    foot of the column of predictions.
+    There are no columns of differences, so the mean absolute difference is at
+    the foot of the column of predictions.
     """
     predictions = board.predictions
     overall = board.overall
@@ -218,8 +221,9 @@ def _groups(board: Leaderboard) -> Iterator[list[Column]]:
             columns.append(_column(board, method, cells))
             columns.append(_rank_column(board, method))
             if _has_observed_means(board):
-                columns.append(
-                    _difference_column(board, differences[:, p], errors[p]))
+                of_method = differences[:, p]
+                column = _difference_column(board, of_method, errors[p])
+                columns.append(column)
         if columns:
             yield _headed(_means_heading(overall), columns)
     for b, benchmark in enumerate(predictions.benchmarks):
@@ -230,7 +234,8 @@ def _groups(board: Leaderboard) -> Iterator[list[Column]]:
             if predictions.has_observed():
                 differences = predictions.difference(label)[:, b]
                 error = predictions.mean_difference(label)[b]
-                columns.append(_difference_column(board, differences, error))
+                column = _difference_column(board, differences, error)
+                columns.append(column)
         yield _headed(benchmark, columns)
 
 
@@ -244,8 +249,9 @@ def _headed(heading: str, columns: list[Column]) -> list[Column]:
 def _observed_columns(board: Leaderboard, b: int) -> list[Column]:
     """Return columns of observed accuracies on benchmark b, and of items.
 
-    The second column, the numbers of items, is left out if no number is known.
-    Both columns are left out if the table has no observed accuracy at all.
+    The second column has the numbers of items of these accuracies. It is left
+    out if no number is known. Both columns are left out if the table has no
+    observed accuracy at all.
     """
     predictions = board.predictions
     if not predictions.has_observed():
@@ -282,8 +288,8 @@ def _observed_means(board: Leaderboard,
 def _has_observed_means(board: Leaderboard) -> bool:
     """Return True if at least one model has an observed mean.
 
-    If accuracies are observed, but no mean, all columns have a foot, and there
-    is no column of differences of means.
+    Accuracies may be observed although no model has an observed mean. All
+    columns then have a foot, but there is no column of differences of means.
     """
     return bool(np.isfinite(board.overall.observed).any())
 
@@ -325,10 +331,10 @@ def percents(fractions: Iterable[float], form: str = '.1f') -> list[str]:
 
 
 def mean_cells(overall: Overall, method: str) -> list[str]:
-    """Return the predicted means as cells, with intervals where known.
+    """Return the predicted means in percent as cells, with intervals if known.
 
-    Means are in percent, and '-' if missing. Means of training models are
-    marked `*`.
+    A cell is '-' if the mean is missing. Means of training models are marked
+    `*`.
     """
     p = overall.methods.index(method)
     values = overall.values[:, p]

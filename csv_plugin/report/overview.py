@@ -14,6 +14,7 @@ from csv_plugin.report.leaderboard_tables import (mean_cells, percents,
                                                   rank_cells)
 from csv_plugin.report.leaderboards import Leaderboard
 
+#: The cells of a column, from its header on.
 Column = list[str]
 
 
@@ -57,7 +58,7 @@ def _rows_of_one_model(board: Leaderboard) -> list[list[str]]:
 
 
 def _mean_rows(board: Leaderboard) -> list[list[str]]:
-    """Return the row of the mean; no row if there is one benchmark."""
+    """Return a list with the row of the mean; empty if there is no mean."""
     overall = board.overall
     method = board.predictions.methods[0]
     view = overall.views.get(method)
@@ -84,13 +85,13 @@ def _benchmark_row(board: Leaderboard, b: int) -> list[str]:
     [observed] = percents(predictions.observed[:, b])
     predicted = percent(predictions.values[0, b, 0])
     [mark] = predictions.marks(name)
-    ends = interval(low, high, least)
+    limits = interval(low, high, least)
     return [
         name,
         observed,
         number(predicted),
         mark,
-        ends,
+        limits,
         number(percent(chance), '.0f'),
     ]
 
@@ -127,7 +128,7 @@ def _table_of_models(board: Leaderboard, width: int) -> tuple[str, str]:
 
 
 def _text(columns: Sequence[Column], width: int) -> str:
-    """Return columns as a text table of this width."""
+    """Return columns as a text table of at most `width` characters a line."""
     rows = list(zip(*columns))
     return text_table(rows, width)
 

@@ -27,7 +27,7 @@ def run_leaderboard(
     known: Optional[AccuracyTable] = None,
     families: Optional[Mapping[str, str]] = None
 ) -> tuple[Leaderboard, ColumnsByLabel]:
-    """Predict the models of a run, and add the accuracies that it measured.
+    """Predict the models of a run, and show the run's accuracies beside it.
 
     Args:
         work_dir: The time-stamped folder of the run.
@@ -35,8 +35,8 @@ def run_leaderboard(
         files: The files of the predictors, by label.
         progress: Wraps the loop over the models whose losses are read.
         known: Accuracies that predictions are conditioned on; its models are
-            named by their folders. By default, the known accuracies of the
-            newest leaderboard of the run.
+            named by their folders. By default, the accuracies that the newest
+            leaderboard of the run is conditioned on.
         families: Maps the names of the models' folders to families.
 
     Returns:
@@ -87,8 +87,8 @@ def run_leaderboard(
 def _known(leaderboard: Mapping[str, Any]) -> Optional[AccuracyTable]:
     """Return the accuracies that a leaderboard is conditioned on.
 
-    `leaderboard` is the content of the JSON file, where accuracies are in
-    percent. The result is None if there are no known accuracies.
+    `leaderboard` is the content of its JSON file, where accuracies are in
+    percent. The result is None if it is conditioned on no accuracies.
     """
     rows = leaderboard.get('known', {})
     benchmarks: dict[str, None] = {}
