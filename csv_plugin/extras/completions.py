@@ -1,4 +1,4 @@
-"""An engine that gets its scores from a vLLM server."""
+"""Define an engine that gets log-probabilities from a vLLM server."""
 import math
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Writes the files of a training: a predictor, tables and pictures."""
+"""Write the files of a training: a predictor, tables and pictures."""
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Optional

@@ -1,4 +1,4 @@
-"""Chance levels and numbers of items of common benchmarks."""
+"""Look up chance levels and numbers of items of common benchmarks."""
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

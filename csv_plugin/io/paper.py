@@ -1,4 +1,4 @@
-"""Models and accuracies of the paper (Ge et al. 2025), and splits of models.
+"""Return the models, splits and accuracies of the paper (Ge et al. 2025).
 
 All models have the names that Tables 3 and 4 of the paper give them. 57 models
 are in both `paper_models` and `paper_accuracies`. Only in `paper_accuracies`

@@ -101,7 +101,10 @@ class CsvRow:
               expected: str,
               remedy: str,
               more: str = '') -> InputError:
-        """Return the error for a cell; `more` is text on other such cells."""
+        """Return the error for a cell.
+
+        `more` is text about further cells with the same error.
+        """
         cell = self.cells[column]
         found = repr(cell) if cell else 'an empty cell'
         return InputError(f'{self.path}, {self.place(column)}', expected,

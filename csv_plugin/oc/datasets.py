@@ -1,4 +1,4 @@
-"""An OpenCompass dataset that contains a validation set."""
+"""Define an OpenCompass dataset that contains a validation set."""
 from collections.abc import Iterable, Mapping
 from typing import Any
 

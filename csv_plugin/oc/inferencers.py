@@ -1,4 +1,4 @@
-"""Inferencers that compute losses instead of answers."""
+"""Define inferencers, which compute losses instead of answers."""
 import os
 import shutil
 from abc import ABC, abstractmethod

@@ -1,4 +1,4 @@
-"""A model class whose perplexities do not depend on the batch size.
+"""Define a model class whose perplexities do not depend on the batch size.
 
 OpenCompass answers a multiple-choice item by comparing the perplexities of
 its options.

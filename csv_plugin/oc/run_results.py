@@ -40,7 +40,7 @@ Folders = Mapping[str, str]
 
 @dataclass(frozen=True, eq=False)
 class RunResults:
-    """Results of a run, as OpenCompass's summarizer holds them.
+    """The results of a run, as OpenCompass's summarizer stores them.
 
     `datasets` and `groups` are entries of the config. `raw` contains, by model
     and row, the result as it was written, which may be an 'error'. `parsed`

@@ -1,4 +1,4 @@
-"""OpenCompass's summary with predictions beside the observed accuracies."""
+"""Show predictions beside observed accuracies in OpenCompass's summary."""
 import io
 import logging
 import shutil

@@ -1,4 +1,4 @@
-"""Tasks that go on with the next dataset after one has failed.
+"""Define tasks that go on with the next dataset after a dataset has failed.
 
 A task of OpenCompass ends at its first error. OpenCompass therefore starts a
 process for every dataset, and such a process spends most of its time importing

@@ -1,4 +1,4 @@
-"""Leaderboards: observed and predicted accuracies of the models of a run."""
+"""Make leaderboards: observed and predicted accuracies of a run's models."""
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial

@@ -1,4 +1,4 @@
-"""Joins accuracies that were read one by one to a table."""
+"""Join accuracies that were read one by one into a table."""
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Reads accuracies from records of Every Eval Ever.
+"""Read accuracies from records of Every Eval Ever.
 
 Every Eval Ever (github.com/evaleval/every_eval_ever, MIT licence) is a JSON
 format for scores of any evaluation, one record per model. Its converters from

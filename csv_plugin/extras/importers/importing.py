@@ -1,4 +1,4 @@
-"""Reads losses from the outputs of other programs, chosen by their name."""
+"""Read losses from the outputs of other programs, which the user names."""
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 

@@ -1,4 +1,4 @@
-"""Reads the usable parts of outputs, and collects why parts are left out."""
+"""Read the usable parts of outputs, and collect why parts are left out."""
 import re
 import warnings
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Reads losses on benchmark items from the details of lighteval 0.13.0."""
+"""Read losses on benchmark items from the details of lighteval 0.13.0."""
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Reads losses and grades from lm-evaluation-harness, 0.4.3 to 0.4.13.
+"""Read losses and grades from lm-evaluation-harness, 0.4.3 to 0.4.13.
 
 For losses on texts, `write_lm_eval_task` writes a task that any backend of the
 harness can run. With `--log_samples`, the harness then logs the

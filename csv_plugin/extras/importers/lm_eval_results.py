@@ -1,4 +1,4 @@
-"""Reads results and accuracies of lm-evaluation-harness, 0.3.0 to 0.4.13.
+"""Read results and accuracies of lm-evaluation-harness, 0.3.0 to 0.4.13.
 
 Versions until 0.4.2 write one file of results, of any name. Later versions
 put the date into its name. Version 0.4.0 does not list the tasks of a group,

@@ -1,4 +1,4 @@
-"""Reads losses on benchmark items, and texts, from outputs of olmo-eval.
+"""Read losses on benchmark items, and texts, from outputs of olmo-eval.
 
 The files are `predictions/<model>/<task>_<hash>-predictions.jsonl`, as the
 snapshot of June 2026 (allenai/olmo-eval, commit e8b88f19) writes them with any

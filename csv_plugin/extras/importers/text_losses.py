@@ -1,4 +1,4 @@
-"""Checks losses on texts and on items, and joins them to a table."""
+"""Check losses on texts and on items, and join them into a table."""
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -35,7 +35,7 @@ from csv_plugin.triage.watching import TriageJob
 
 
 class LivePredictions(PublicNames):
-    """Predicts accuracies of a model between the steps of its training.
+    """Predict accuracies of a model between the steps of its training.
 
     A reading is one scoring of the model on the texts, after a given step of
     its training. The folder holds the token losses of each reading,

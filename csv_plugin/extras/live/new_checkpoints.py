@@ -22,7 +22,7 @@ Stamp = list[tuple[str, int, int]]
 
 
 class CheckpointJob:
-    """Scores the checkpoints of a training that have no losses yet.
+    """Score the checkpoints of a training that have no losses yet.
 
     A checkpoint has losses if they are in the folder of `live`. So a job that
     was killed can be started again and continues.

@@ -21,7 +21,7 @@ from csv_plugin.triage.result import Triage
 
 
 class PredictionCallback(PublicNames, TrainerCallback):
-    """Predicts accuracies every few steps, and at the end.
+    """Predict accuracies every few steps, and at the end of a training.
 
     A reading is one scoring of the model on the texts, with the predictions
     that follow from it. The predictor, the texts and the history are read

@@ -1,4 +1,4 @@
-"""Draws accuracy against the exponent that losses predict.
+"""Draw accuracy against the exponent that losses predict.
 
 The exponent is the exponent of Eq. 2, whose curve is drawn too.
 """

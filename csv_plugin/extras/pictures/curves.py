@@ -1,4 +1,4 @@
-"""Draws curves of pretraining runs, one panel per benchmark."""
+"""Draw curves of pretraining runs, one panel per benchmark."""
 from typing import Optional
 
 from matplotlib.artist import Artist

@@ -1,4 +1,4 @@
-"""Draws predicted against observed accuracies."""
+"""Draw predicted against observed accuracies."""
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes

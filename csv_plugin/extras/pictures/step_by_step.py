@@ -1,4 +1,4 @@
-"""Draws accuracies and errors at steps of Algorithm 2 (the paper's Fig. 6)."""
+"""Draw accuracies and errors at steps of Algorithm 2 (the paper's Fig. 6)."""
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The style of all pictures: colours, panels, axes, legends and files.
+"""Define the style of pictures: colours, panels, axes, legends and files.
 
 The colours are the palette of Okabe and Ito, which people with
 colour-blindness can tell apart. Names also differ in their markers. Text is

@@ -1,4 +1,4 @@
-"""Draws a validation set from a recipe, with a record of how it was made."""
+"""Draw a validation set from a recipe, and record how it was made."""
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence

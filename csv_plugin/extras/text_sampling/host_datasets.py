@@ -1,4 +1,4 @@
-"""Loads datasets of OpenCompass from this machine, without downloads."""
+"""Load datasets of OpenCompass from this machine, without downloads."""
 import os.path
 import random
 import socket

@@ -1,4 +1,4 @@
-"""Turns items of OpenCompass datasets into texts with their right answer.
+"""Turn items of OpenCompass datasets into texts with their right answers.
 
 The text of an item consists of the item's part of the prompt template, filled
 in, and the reference answer. The text does not contain instructions, few-shot

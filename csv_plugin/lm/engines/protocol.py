@@ -1,4 +1,4 @@
-"""The protocol of all engines: token ids in, losses of target tokens out.
+"""Define what an engine is: a program that scores tokens of given texts.
 
 Tokenization, spans, the prefix token and windows are handled outside of
 engines, so that the losses of a model mean the same in every engine.

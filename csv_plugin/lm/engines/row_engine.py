@@ -1,4 +1,4 @@
-"""Base class of engines that answer rows of token ids, and its checks.
+"""Define the base class of engines that score rows of token ids.
 
 Without any error, servers may cut rows that are too long, tokenize the text
 again, put a token in front or shift their answers by one position. Every

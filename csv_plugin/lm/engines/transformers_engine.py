@@ -1,4 +1,4 @@
-"""The engine that runs causal language models of `transformers`."""
+"""Define the engine that runs causal language models of `transformers`."""
 from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Optional

@@ -1,4 +1,4 @@
-"""Eq. 3: one salience weight per token from a scoring LM's hidden states.
+"""Compute salience weights of tokens from hidden states (Eq. 3).
 
 The weight is `w_t = softplus(theta . h_t + b)`, where `h_t` is the final
 hidden state of a frozen causal LM at token t. States are converted block by
