@@ -85,8 +85,10 @@ def read_revision(name: str) -> Optional[Revision]:
     if 'step' not in stated:
         return None
     revision = Revision(
-        int(stated['step']), _tokens(stated.get('tokens', 'nan')),
-        int(stated.get('stage', 1)), int(stated.get('ingredient', 0)))
+        step=int(stated['step']),
+        tokens=_tokens(stated.get('tokens', 'nan')),
+        stage=int(stated.get('stage', 1)),
+        ingredient=int(stated.get('ingredient', 0)))
     # A step has at least one token. If the name seems to state fewer tokens,
     # their unit is unknown or their number was rounded.
     if revision.tokens < revision.step:

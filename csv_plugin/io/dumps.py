@@ -65,7 +65,8 @@ def write_dump(path: FilePath, dump: TokenLossDump) -> None:
     for name, column in columns.items():
         arrays[name] = _packed(name, column)
     header = asdict(dump.info)
-    header['versions'] = dict(sorted(dump.info.versions.items()))
+    versions = dump.info.versions
+    header['versions'] = {name: versions[name] for name in sorted(versions)}
     header['texts'] = list(texts.ids)
     _info(path, header)
     write_container(path, KIND, header, arrays)
@@ -99,7 +100,7 @@ def read_dump(path: FilePath) -> TokenLossDump:
     losses = _unpacked(path, arrays, _LOSSES, total)
     with errors_name(path, 'token losses', _REMEDY):
         spans = TextSpans(starts, ends, n_tokens, n_bytes)
-        digits = tuple(row.tobytes().hex() for row in hashes)
+        digits = tuple(bytes(row).hex() for row in hashes)
         # Dumps of different models often have equal texts, and in a series
         # also equal tokens, which are then held in memory only once.
         names = _shared(names)
@@ -232,9 +233,11 @@ def _packed(name: str, values: NDArray) -> NDArray[np.uint8]:
     if name == _LOSSES:
         # NaN has many bit patterns. All are replaced by the same pattern, so
         # that equal dumps give equal files.
-        values = np.where(np.isnan(values), np.nan, values)
+        is_unscored = np.isnan(values)
+        values = np.where(is_unscored, np.nan, values)
     numbers = values.astype(_dtype(name))
-    by_number = numbers.view(np.uint8).reshape(-1, 4)
+    all_bytes = numbers.view(np.uint8)
+    by_number = all_bytes.reshape(-1, 4)
     # All first bytes of the numbers come first, then all second bytes, and so
     # on, because bytes in this order compress better.
     by_byte = by_number.T.tobytes()
@@ -258,7 +261,8 @@ def _unpacked(where: FilePath, arrays: Mapping[str, NDArray], name: str,
     if len(data) != size or not inflater.eof:
         raise InputError(f'{where}, {name!r}', f'{count} numbers',
                          'another count', _REMEDY)
-    by_byte = np.frombuffer(data, np.uint8).reshape(4, count)
+    all_bytes = np.frombuffer(data, np.uint8)
+    by_byte = all_bytes.reshape(4, count)
     by_number = np.ascontiguousarray(by_byte.T)
     values = by_number.view(_dtype(name))[:, 0]
     if name in _SPANS:
@@ -275,9 +279,11 @@ def _dtype(name: str) -> str:
 
 def _bytes_of(where: FilePath, arrays: Mapping[str, NDArray],
               name: str) -> NDArray:
-    """Return an array of a file; an `InputError` if it has no such bytes."""
-    array = arrays.get(name)
-    found = 'none' if array is None else f'{array.dtype}'
-    if array is None or array.dtype != np.uint8:
-        raise InputError(where, f'an array {name!r} of bytes', found, _REMEDY)
+    """Return an array of a file, which must consist of bytes."""
+    expected = f'an array {name!r} of bytes'
+    if name not in arrays:
+        raise InputError(where, expected, 'none', _REMEDY)
+    array = arrays[name]
+    if array.dtype != np.uint8:
+        raise InputError(where, expected, f'{array.dtype}', _REMEDY)
     return array

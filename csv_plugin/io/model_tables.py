@@ -300,7 +300,8 @@ def write_accuracies(folder: FilePath, table: AccuracyTable) -> None:
     main = [int(name in table.main) for name in table.benchmarks]
     if not all(main):
         columns['main'] = main
-    write_csv(root / BENCHMARKS, list(columns), zip(*columns.values()))
+    info = zip(*columns.values())
+    write_csv(root / BENCHMARKS, list(columns), info)
 
 
 def scores_alone(models: Sequence[str], benchmarks: Sequence[str],
@@ -340,15 +341,18 @@ def _of_csv(file: str, losses: bool) -> ModelColumns:
     The numbers are losses if `losses` is True, else accuracies.
     """
     rows = read_rows(file, ('model', ))
-    columns = tuple(name for name in rows[0].cells if name != 'model')
+    columns = list(rows[0].cells)
+    columns.remove('model')
     if not columns:
         raise InputError(f'{file}, header', "a column besides 'model'", 'none',
                          'Add one column per text or benchmark.')
     models = []
-    values = np.empty((len(rows), len(columns)))
+    shape = len(rows), len(columns)
+    values = np.empty(shape)
     for m, row in enumerate(rows):
         models.append(row.cells['model'])
-        values[m] = [decimal(row.cells[name]) for name in columns]
+        for k, name in enumerate(columns):
+            values[m, k] = decimal(row.cells[name])
     # `decimal` gives NaN for an empty cell, which is allowed, and for a cell
     # with text that is no number, which is an error.
     wrong = []
@@ -363,8 +367,9 @@ def _of_csv(file: str, losses: bool) -> ModelColumns:
         row, column = wrong[0]
         on_gaps = _NO_LOSS if losses else _NOT_RUN
         remedy = f'{DIGITS} {on_gaps}'
-        raise row.error(column, 'a number', remedy, _and_more(places[1:]))
-    return ModelColumns(tuple(models), columns, values)
+        more = _and_more(places[1:])
+        raise row.error(column, 'a number', remedy, more)
+    return ModelColumns(tuple(models), tuple(columns), values)
 
 
 def _of_tensor(file: str) -> ModelColumns:
@@ -380,13 +385,17 @@ def _of_tensor(file: str) -> ModelColumns:
         raise InputError(file, "a tensor 'losses'", str(error),
                          remedy) from error
     if 'losses' not in tensors:
-        names = shortened(', '.join(map(repr, tensors)), 100)
+        found = 'none'
+        if tensors:
+            names = ', '.join(map(repr, tensors))
+            found = f'only {shortened(names, 100)}'
         raise InputError(
-            file, "a tensor 'losses'", f'only {names}' if names else 'none',
+            file, "a tensor 'losses'", found,
             'Give a table of losses of several models here. Dumps (token '
             'losses of one model each) have an argument of their own.')
     values = tensors['losses']
-    rows = read_rows(Path(file).with_name('models.csv'), ('model', ))
+    names_of_models = Path(file).with_name('models.csv')
+    rows = read_rows(names_of_models, ('model', ))
     models = tuple(row.cells['model'] for row in rows)
     units = Path(file).with_name('units.txt')
     lines = read_text(units).strip().split('\n')
@@ -424,9 +433,11 @@ def _and_more(places: Sequence[str]) -> str:
     """
     if not places:
         return ''
-    sign = ':' if len(places) <= 3 else ', such as'
+    n_more = len(places)
     named = ', '.join(places[:3])
-    return f', and {len(places)} more such cells{sign} {named}'
+    if n_more <= 3:
+        return f', and {n_more} more such cells: {named}'
+    return f', and {n_more} more such cells, such as {named}'
 
 
 def write_measured(folder: FilePath, records: Sequence[Measured]) -> Path:

@@ -60,7 +60,8 @@ def read_numbers(path: FilePath,
                              str(table.column(key).type),
                              'Write the names as texts.')
         check_unique(f'{path}, column {key!r}', names)
-        values = np.empty((len(names), len(units)))
+        shape = len(names), len(units)
+        values = np.empty(shape)
         for k, unit in enumerate(units):
             column = table.column(unit)
             if not pa.types.is_floating(column.type):

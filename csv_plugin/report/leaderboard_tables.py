@@ -193,7 +193,8 @@ def _main_groups(board: Leaderboard,
         p = overall.methods.index(method)
         errors = percents(overall.mean_differences())
         means = mean_cells(overall, method)
-        columns.append(_column(board, method, means, errors[p]))
+        predicted = _column(board, method, means, errors[p])
+        columns.append(predicted)
         if with_ranks:
             columns.append(_rank_column(board, method))
         yield _headed(_means_heading(overall), columns)
@@ -201,7 +202,8 @@ def _main_groups(board: Leaderboard,
     for b, benchmark in enumerate(predictions.benchmarks):
         columns = _observed_columns(board, b)
         cells = predictions.cells(benchmark, method)
-        columns.append(_column(board, method, cells, errors[b]))
+        predicted = _column(board, method, cells, errors[b])
+        columns.append(predicted)
         yield _headed(benchmark, columns)
 
 
@@ -258,12 +260,15 @@ def _observed_columns(board: Leaderboard, b: int) -> list[Column]:
         return []
     benchmark = predictions.benchmarks[b]
     accuracies = predictions.observed[:, b]
-    columns = [_column(board, OBSERVED, percents(accuracies))]
+    observed = percents(accuracies)
+    columns = [_column(board, OBSERVED, observed)]
     items = []
     for model, accuracy in zip(predictions.models, accuracies):
         n_items = board.items.get((model, benchmark))
-        is_known = n_items is not None and not math.isnan(accuracy)
-        items.append(str(n_items) if is_known else '-')
+        cell = '-'
+        if n_items is not None and not math.isnan(accuracy):
+            cell = str(n_items)
+        items.append(cell)
     if set(items) != {'-'}:
         columns.append(_column(board, 'items', items))
     return columns
@@ -278,7 +283,8 @@ def _observed_means(board: Leaderboard,
     if not _has_observed_means(board):
         return []
     overall = board.overall
-    columns = [_column(board, OBSERVED, percents(overall.observed))]
+    means = percents(overall.observed)
+    columns = [_column(board, OBSERVED, means)]
     if with_ranks:
         ranks = _rank_numbers(overall.observed_ranks())
         columns.append(_column(board, 'rank', ranks))
@@ -291,7 +297,8 @@ def _has_observed_means(board: Leaderboard) -> bool:
     Accuracies may be observed although no model has an observed mean. All
     columns then have a foot, but there is no column of differences of means.
     """
-    return bool(np.isfinite(board.overall.observed).any())
+    means = board.overall.observed
+    return bool(np.isfinite(means).any())
 
 
 def _rank_column(board: Leaderboard, method: str) -> Column:
@@ -338,11 +345,12 @@ def mean_cells(overall: Overall, method: str) -> list[str]:
     """
     p = overall.methods.index(method)
     values = overall.values[:, p]
-    # Marks of training models.
-    marks = np.where(overall.in_sample[:, p], '*', '').tolist()
+    in_sample = overall.in_sample[:, p]
+    marks = np.where(in_sample, '*', '').tolist()
     view = overall.views.get(method)
     if view is None:
-        return [cell + mark for cell, mark in zip(percents(values), marks)]
+        means = percents(values)
+        return [mean + mark for mean, mark in zip(means, marks)]
     cells = []
     rows = zip(values, view.low, view.high, marks)
     for value, low, high, mark in rows:

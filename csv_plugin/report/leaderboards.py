@@ -92,7 +92,9 @@ class Leaderboard:
         missing values are None.
         """
         for record in self.predictions.records():
-            row = {name: _plain(value) for name, value in record.items()}
+            row: dict[str, Any] = {}
+            for name, value in record.items():
+                row[name] = _plain(value)
             predicted = row['predicted']
             observed = row['observed']
             row['predictor'] = row['method']
@@ -119,7 +121,9 @@ def _fill_gaps(predictions: Predictions) -> bool:
     """
     of_main = predictions.select(benchmarks=predictions.main)
     has_gaps = bool(np.isnan(of_main.observed).any())
-    return has_gaps and not predictions.held_out(predictions.methods[0]).any()
+    main_method = predictions.methods[0]
+    has_held_out = predictions.held_out(main_method).any()
+    return has_gaps and not has_held_out
 
 
 def _plain(value: Any) -> Any:
@@ -241,7 +245,8 @@ def _more_noise(predictions: Predictions, predictors: Predictors,
 def _observed_accuracies(observed: ObservedAccuracies, models: Collection[str],
                          benchmarks: Collection[str]) -> Floats:
     """Return observed accuracies, fractions, `(M, B)`; NaN if missing."""
-    values = np.full((len(models), len(benchmarks)), np.nan)
+    shape = len(models), len(benchmarks)
+    values = np.full(shape, np.nan)
     for m, model in enumerate(models):
         for b, name in enumerate(benchmarks):
             accuracy = observed.get((model, name), np.nan)

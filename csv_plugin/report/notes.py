@@ -491,22 +491,28 @@ def chance_notes(accuracies: AccuracyTable,
     chance level by more than the noise of items. `fitted` are the names of the
     training models, which `accuracies` has, perhaps among others.
     """
-    # A benchmark is named if at least `least` models were run on it, and the
-    # best accuracy is more than `far` standard errors below the chance level.
-    # `usual` is the number of items where it is unknown.
-    usual, least, far = 1000, 3, 3
+    # Least number of models whose accuracies are compared with the level.
+    least = 3
+    # The best accuracy is more than this many standard errors below the level.
+    far = 3
+    # Number of items that is assumed where it is unknown.
+    usual = 1000
     table = accuracies.select(fitted)
     lines = []
     for b, name in enumerate(table.benchmarks):
-        known = table.values[~np.isnan(table.values[:, b]), b]
+        on_benchmark = table.values[:, b]
+        known = on_benchmark[~np.isnan(on_benchmark)]
+        if len(known) < least:
+            continue
         chance = float(table.chance[b])
         n_items = int(table.n_items[b]) or usual
         noise = math.sqrt(chance * (1 - chance) / n_items)
-        if len(known) >= least and known.max() < chance - far * noise:
+        best = known.max()
+        if best < chance - far * noise:
             lines.append(
                 f'{name}: all {len(known)} models to fit to are below its '
                 f'chance level of {percent(chance):.3g} %, the best with '
-                f'{percent(known.max()):.1f} %. Check the chance level: 0 '
+                f'{percent(best):.1f} %. Check the chance level: 0 '
                 'with free answers, 1/k with k options.')
     return lines
 

@@ -70,8 +70,8 @@ def _mean_rows(board: Leaderboard) -> list[list[str]]:
     mark = '*' if overall.in_sample[0, 0] else ''
     [low] = view.low
     [high] = view.high
-    row = [name, observed, predicted, mark, interval(low, high), '']
-    return [row]
+    limits = interval(low, high)
+    return [[name, observed, predicted, mark, limits, '']]
 
 
 def _benchmark_row(board: Leaderboard, b: int) -> list[str]:
@@ -81,7 +81,9 @@ def _benchmark_row(board: Leaderboard, b: int) -> list[str]:
     low = predictions.low[0, b, 0]
     high = predictions.high[0, b, 0]
     chance = predictions.chance.get(name, np.nan)
-    least = 0.0 if np.isnan(chance) else chance
+    least = 0.0
+    if not np.isnan(chance):
+        least = chance
     [observed] = percents(predictions.observed[:, b])
     predicted = percent(predictions.values[0, b, 0])
     [mark] = predictions.marks(name)
@@ -118,8 +120,8 @@ def _table_of_models(board: Leaderboard, width: int) -> tuple[str, str]:
     whole = left + with_intervals
     if columns_that_fit(whole, width) == len(whole):
         return _text(whole, width), ''
-    n_shown = columns_that_fit(left + without, width) - len(left)
-    n_shown = max(n_shown, 0)
+    n_fitting = columns_that_fit(left + without, width)
+    n_shown = max(n_fitting - len(left), 0)
     n_left_out = len(without) - n_shown
     left_out = 'intervals of single benchmarks'
     if n_left_out:
@@ -158,8 +160,9 @@ def _mean_columns(board: Leaderboard, order: Sequence[int]) -> list[Column]:
 def _cells_without_intervals(board: Leaderboard, b: int) -> list[str]:
     """Return the predictions of all models on benchmark b, with marks."""
     predictions = board.predictions
+    name = predictions.benchmarks[b]
     values = percents(predictions.values[:, b, 0])
-    marks = predictions.marks(predictions.benchmarks[b])
+    marks = predictions.marks(name)
     return [value + mark for value, mark in zip(values, marks)]
 
 

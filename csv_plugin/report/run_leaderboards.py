@@ -96,7 +96,8 @@ def _known(leaderboard: Mapping[str, Any]) -> Optional[AccuracyTable]:
         benchmarks.update(dict.fromkeys(row))
     if not benchmarks:
         return None
-    percents = np.full((len(rows), len(benchmarks)), np.nan)
+    shape = len(rows), len(benchmarks)
+    percents = np.full(shape, np.nan)
     for m, row in enumerate(rows.values()):
         for b, name in enumerate(benchmarks):
             percents[m, b] = row.get(name, np.nan)

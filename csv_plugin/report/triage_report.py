@@ -44,8 +44,10 @@ def _conclusion(triage: Triage) -> str:
     probabilities = triage.best_of_all
     e = int(np.nanargmax(probabilities))
     best = triage.ends[e]
-    is_among_all = np.array_equal(probabilities, triage.orders[MEAN].best)
-    of_all = '' if is_among_all else ' of all runs'
+    in_tables = triage.orders[MEAN].best
+    of_all = ' of all runs'
+    if np.array_equal(probabilities, in_tables):
+        of_all = ''
     return (f'Stop {names}. {best.name} is most likely to end best{of_all}, '
             f'with a probability of {probabilities[e]:.0%}.')
 

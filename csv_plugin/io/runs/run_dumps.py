@@ -78,17 +78,19 @@ def read_run_dump(work_dir: FilePath, model: str,
     # Like OpenCompass, prefer a file with all texts to files with parts.
     if '' in parts:
         return read_model_dump(parts[''])
-    for part, done in _files(folder, _DONE).get(abbr, {}).items():
+    done_parts = _files(folder, _DONE).get(abbr, {})
+    for part, done in done_parts.items():
         if part not in parts and (part or not parts):
             raise InputError(
                 'token losses', f'a dump of {abbr}', f'{done.name} without it',
                 f'Remove {done.name} from the predictions of the model, and '
                 'run again with -r.')
-    for part, note in notes.get(abbr, {}).items():
+    failed_parts = notes.get(abbr, {})
+    for part, note in failed_parts.items():
         if part not in parts and (part or not parts):
-            line = read_bytes(note).decode('utf-8', 'replace').rstrip('.')
+            line = read_bytes(note).decode('utf-8', 'replace')
             raise InputError('token losses', f'a dump of {abbr}',
-                             f'this error: {line}',
+                             f'this error: {line.rstrip(".")}',
                              'Run again with -r to try again.')
     if not parts:
         failure = failure_of(work_dir, model, abbr)
@@ -189,7 +191,9 @@ def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
     dumps: dict[str, DumpPlace] = {}
     for place in places:
         name = os.fspath(place)
-        paths = [name] if os.path.exists(name) else glob.glob(name)
+        paths = [name]
+        if not os.path.exists(name):
+            paths = glob.glob(name)
         if not paths:
             raise InputError(f'dumps {name!r}',
                              'a file, a folder or a pattern', NOT_THERE,
@@ -214,13 +218,15 @@ def _dumps_in(path: Path) -> list[DumpPlace]:
     """Find the dumps in an existing file or folder."""
     if not path.is_dir():
         return [DumpPlace(path, path.name.removesuffix(_SUFFIX))]
+    places = []
     predictions = path / 'predictions'
     if predictions.is_dir():
-        places = []
         for folder in predictions.iterdir():
             if folder.is_dir():
                 places.append(DumpPlace(path, folder.name))
         return places
     # Names of files that are still being written begin with a dot.
-    files = path.glob(f'[!.]*{_SUFFIX}')
-    return [DumpPlace(file, file.name.removesuffix(_SUFFIX)) for file in files]
+    for file in path.glob(f'[!.]*{_SUFFIX}'):
+        model = file.name.removesuffix(_SUFFIX)
+        places.append(DumpPlace(file, model))
+    return places

@@ -69,7 +69,8 @@ def _logged_error(root: Path, stage: str, pair: str) -> str:
     # The log begins with a list in brackets of all pairs of its task.
     named = re.compile(rf'[\[,]{re.escape(pair)}[\],]')
     logs = Path(root, 'logs', stage).rglob('*.out')
-    newest_first = sorted(logs, key=lambda path: -path.stat().st_mtime)
+    newest_first = sorted(
+        logs, key=lambda path: path.stat().st_mtime, reverse=True)
     for log in newest_first:
         text = read_bytes(log).decode('utf-8', 'replace')
         if named.search(text):

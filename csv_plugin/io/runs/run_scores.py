@@ -65,7 +65,9 @@ def read_run_accuracies(work_dir: FilePath,
         for end in ENDS:
             ends.add(name + end)
     models = [name for name in names if name not in ends]
-    by_model: dict[str, dict[str, float]] = {model: {} for model in models}
+    by_model: dict[str, dict[str, float]] = {}
+    for model in models:
+        by_model[model] = {}
     metrics_by_name = {}
     for name in benchmarks:
         own_rows = []
@@ -79,18 +81,23 @@ def read_run_accuracies(work_dir: FilePath,
             metrics_by_name[name] = other_metrics
         for model, cell in zip(models, row[n_columns:]):
             if cell not in ('', '-', 'nan'):
-                by_model[model][name] = _fraction(str(path), name, cell)
+                accuracy = _fraction(str(path), name, cell)
+                by_model[model][name] = accuracy
     return RunAccuracies(by_model, metrics_by_name)
 
 
 def _read_table(path: Path) -> list[list[str]]:
     """Return the cells of the header and of all rows of a summary."""
     try:
-        text = read_bytes(path).decode('utf-8').replace('\r\n', '\n')
+        text = read_bytes(path).decode('utf-8')
     except UnicodeDecodeError as error:
         raise InputError(path, 'UTF-8 text', str(error), _REMEDY) from error
-    # OpenCompass puts no cell into quotation marks.
-    table = [line.split(',') for line in text.split('\n') if line]
+    text = text.replace('\r\n', '\n')
+    table = []
+    for line in text.split('\n'):
+        if line:
+            # OpenCompass puts no cell into quotation marks.
+            table.append(line.split(','))
     header = table[0] if table else []
     if header[:len(_COLUMNS)] != _COLUMNS:
         found = ', '.join(header)[:80] or 'nothing'

@@ -121,7 +121,7 @@ class HeadObjective:
             predicted=predicted.T)
 
     def gradient(self, evaluation: Evaluation) -> tuple[Tensor, Tensor]:
-        """Return the gradient of the squared error summed over train models.
+        """Return the gradient of the sum of training models' squared errors.
 
         The first array is the gradient with respect to theta, `(H, B)`, the
         second with respect to the bias, `(B,)`.
@@ -140,7 +140,7 @@ class HeadObjective:
     def errors(self, evaluation: Evaluation) -> Floats:
         """Return mean squared errors, `(2, B)`.
 
-        The first row is for the train models, the second for the validation
+        The first row is for the training models, the second for the validation
         models.
         """
         differences = evaluation.predicted - self.accuracy

@@ -64,7 +64,7 @@ def from_surfaces(tokens: Sequence[str], added: Set[str],
             pieces = without_prefix_spaces(pieces, added_words, whole)
             if ''.join(pieces) != whole:
                 continue
-            starts, ends = _place(pieces, chars)
+            starts, ends = _character_ranges(pieces, chars)
             # Tokens of the same word share a character. Each of them gets the
             # range of the whole word, which `_tile` divides.
             starts = np.repeat(starts, counts)
@@ -175,8 +175,8 @@ def _cuts(starts: Integers, ends: Integers) -> Integers:
     return np.where(starts < ends, starts + share, ends)
 
 
-def _place(pieces: Sequence[str],
-           chars: Sequence[str]) -> tuple[Integers, ...]:
+def _character_ranges(pieces: Sequence[str],
+                      chars: Sequence[str]) -> tuple[Integers, ...]:
     """Return where folded pieces start and end, as character indices.
 
     The two arrays contain, for each piece, the index of its first character in

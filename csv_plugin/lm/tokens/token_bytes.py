@@ -43,7 +43,10 @@ def from_bytes(tokens: Sequence[str], added: Set[str],
 
 
 def string_of(entry: str | bytes) -> str:
-    """Return a vocabulary entry as a string; bytes by GPT-2's table."""
+    """Return a vocabulary entry as a string.
+
+    Bytes are converted to characters by GPT-2's table.
+    """
     if isinstance(entry, str):
         return entry
     return ''.join(map(_CHARS.__getitem__, entry))
