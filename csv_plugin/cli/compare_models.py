@@ -15,6 +15,7 @@ beyond noise, and 5 if these data cannot tell. docs/decisions.md has a loop
 that keeps or reverts changes by this exit code.
 """
 import argparse
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -115,30 +116,41 @@ def run(args: argparse.Namespace) -> int:
     units = None
     if predictor and predictor.columns.scored is None:
         units = predictor.columns.units
+    read_table = partial(read_loss_features, units=units)
     # Each table is read only once, even if several places name it.
-    tables = lru_cache(maxsize=None)(partial(read_loss_features, units=units))
+    tables = lru_cache(maxsize=None)(read_table)
     read = partial(_losses, predictor=predictor, tables=tables)
-    places = [*sides[0], *sides[1], *args.same_recipe]
+    runs_of_a, runs_of_b = sides
+    places = [*runs_of_a, *runs_of_b, *args.same_recipe]
     accuracies = None
     if args.accuracies:
         accuracies = _accuracies(args.accuracies, sides, predictor)
-        if not any(_split(place)[0].exists() for place in places):
+        paths = [_split(place)[0] for place in places]
+        if not any(map(Path.exists, paths)):
             refuse(args, 'accuracies without losses', 'same_recipe')
             places = []
     losses = list(map(read, places))
     _check_tables(places, losses)
-    n_a = len(sides[0])
-    n_both = n_a + len(sides[1])
-    answers = _answers(args) if args.answers else None
-    margin = args.margin / 100 if args.margin else MARGIN
-    comparison = compare(losses[:n_a] or None, losses[n_a:n_both] or None,
-                         predictor, answers, losses[n_both:], args.same_family,
-                         args.level / 100, margin, args.by, accuracies)
-    notes = [*comparison.notes]
+    n_a = len(runs_of_a)
+    n_both = n_a + len(runs_of_b)
+    losses_of_a = losses[:n_a] or None
+    losses_of_b = losses[n_a:n_both] or None
+    same_recipe = losses[n_both:]
+    answers = None
+    if args.answers:
+        answers = _answers(args)
+    margin = MARGIN
+    if args.margin:
+        margin = args.margin / 100
+    comparison = compare(losses_of_a, losses_of_b, predictor, answers,
+                         same_recipe, args.same_family, args.level / 100,
+                         margin, args.by, accuracies)
+    notes = list(comparison.notes)
     if predictor:
         notes += learning_notes(predictor)
-    if not sides[0]:
-        sides = (args.answers[0], ), (args.answers[1], )
+    if not runs_of_a:
+        a, b = args.answers
+        sides = (a, ), (b, )
     comparison = replace(comparison, runs=sides, notes=tuple(notes))
     if args.json:
         print_json(comparison.to_dict())
@@ -278,18 +290,21 @@ def _check_tables(places: Sequence[str], losses: Sequence[RunLosses]) -> None:
     factor.
     """
     tables = {}
+    paths = {}
     for place, part in zip(places, losses):
         if isinstance(part, FeatureTable):
             tables[place] = part
+            paths[place], _ = _split(place)
     for (place, one), (other, two) in permutations(tables.items(), 2):
         units = two.columns.units
         if one.columns.units != units:
             columns = zip_longest(one.columns.units, units, fillvalue='none')
-            found = next(pair for pair in columns if pair[0] != pair[1])
+            expected, found = next(pair for pair in columns
+                                   if pair[0] != pair[1])
             raise InputError(
                 f'{other} beside {place}',
                 'tables with the same columns of losses',
-                f'the column {found[1]!r} in place of {found[0]!r}',
+                f'the column {found!r} in place of {expected!r}',
                 'Give losses on the same texts or items, in the same order.')
         # Losses whose means differ by a greater factor are taken to be in
         # different units. Of 3,916 pairs of public models with losses in the
@@ -297,17 +312,17 @@ def _check_tables(places: Sequence[str], losses: Sequence[RunLosses]) -> None:
         most = 2
         mean = float(one.mean_loss[0])
         least = float(two.mean_loss[0])
-        if mean > most * least and _split(place)[0] != _split(other)[0]:
+        if mean > most * least and paths[place] != paths[other]:
             raise InputError(
                 f'{place} beside {other}', 'losses in the same unit',
                 f'mean losses of {mean:.3g} and {least:.3g}',
                 'Convert the losses of one table to the unit of the other; if '
                 'both tables are in the same unit, put the models into one '
                 'table.')
-    paths = {place: _split(place)[0] for place in tables}
     # If all models are in one table, reading it has already checked that their
     # losses were measured in the same way.
-    if len({*paths.values()}) > 1:
+    n_files = len(set(paths.values()))
+    if n_files > 1:
         records = []
         for place, part in tables.items():
             for record in measured_losses(paths[place], part.models):
@@ -340,12 +355,14 @@ def _of_table(place: str) -> Answers:
     path, model = _split(place)
     table = read_accuracy_columns(path)
     _check_model(place, model, table.models)
-    row = table.values[table.models.index(model)]
+    m = table.models.index(model)
     grades: dict[str, dict[str, float]] = {}
-    for item, grade in zip(table.columns, row.tolist()):
-        if grade == grade:  # An empty cell is an item that was not run.
-            benchmark = item.rpartition('/')[0] or path.stem
-            grades.setdefault(benchmark, {})[item] = grade
+    for item, grade in zip(table.columns, table.values[m].tolist()):
+        # The cell of an item that was not run is empty, and its grade NaN.
+        if not math.isnan(grade):
+            benchmark, _, _ = item.rpartition('/')
+            of_benchmark = grades.setdefault(benchmark or path.stem, {})
+            of_benchmark[item] = grade
     return grades
 
 

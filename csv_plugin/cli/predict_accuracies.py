@@ -125,9 +125,11 @@ def run(args: argparse.Namespace) -> None:
         # The heat maps are made first, so that errors such as wrong texts are
         # found before losses are read, which takes long.
         heat_maps = _heat_maps(args, predictors)
-    is_run = len(args.places) == 1 and Path(args.places[0],
-                                            'predictions').is_dir()
-    predict = _predict_run if is_run else _predict_places
+    predict = _predict_places
+    if len(args.places) == 1:
+        [place] = args.places
+        if Path(place, 'predictions').is_dir():
+            predict = _predict_run
     board, columns, families = predict(args, predictors, files)
     if args.page:
         _write_page(args, board, predictors, heat_maps, columns, families)
@@ -139,7 +141,8 @@ def _heat_maps(args: argparse.Namespace,
     """Return the heat maps of the main predictor, for a page."""
     # Loading matplotlib and jinja2 takes longer than a prediction.
     from csv_plugin.extras.page.rendering import heat_sections
-    main = predictors[args.predictor[0][0]]
+    main_label, _ = args.predictor[0]
+    main = predictors[main_label]
     if main.targets is None:
         refuse(args, 'a predictor of tables, which has no tokens', 'texts')
     texts = read_texts(args.texts) if args.texts else None
@@ -162,8 +165,8 @@ def _predict_run(args: argparse.Namespace, predictors: Mapping[str, Predictor],
     known: Optional[AccuracyTable] = None
     notes: list[str] = []
     if args.known:
-        known, notes = read_known(args.known, models,
-                                  fitted_benchmarks(predictors))
+        benchmarks = fitted_benchmarks(predictors)
+        known, notes = read_known(args.known, models, benchmarks)
     board, columns = run_leaderboard(work_dir, predictors, files,
                                      bar('models'), known, families)
     main_columns = columns[next(iter(predictors))]
@@ -189,8 +192,8 @@ def _predict_places(args: argparse.Namespace, predictors: Mapping[str,
     observed: dict[tuple[str, str], float | Missing] = {}
     known: Optional[AccuracyTable] = None
     if args.known:
-        known, notes = read_known(args.known, tables,
-                                  fitted_benchmarks(predictors))
+        benchmarks = fitted_benchmarks(predictors)
+        known, notes = read_known(args.known, tables, benchmarks)
         for m, b in np.argwhere(~np.isnan(known.values)):
             cell = known.models[m], known.benchmarks[b]
             observed[cell] = known.values[m, b].item()
@@ -228,10 +231,12 @@ def _write_page(args: argparse.Namespace, board: Leaderboard,
     for label, file in args.predictor:
         sources.append(PredictorFile(label, file, predictors[label]))
     title = 'Predictions'
-    if args.losses or len(args.places) == 1:
-        title = Path(args.losses or args.places[0]).resolve().name
-    write_page(args.page,
-               page_of(title, board, sources, columns, heat_maps, families))
+    named = [args.losses] if args.losses else args.places
+    if len(named) == 1:
+        path = Path(named[0])
+        title = path.resolve().name
+    page = page_of(title, board, sources, columns, heat_maps, families)
+    write_page(args.page, page)
 
 
 def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
@@ -241,7 +246,8 @@ def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
     if args.json:
         print_json({'rows': list(board.rows()), 'notes': board.notes})
         return
-    print('\n\n'.join(filter(None, _shown(args, board))))
+    parts = filter(None, _shown(args, board))
+    print('\n\n'.join(parts))
     n_models = counted(len(board.predictions.models), 'model')
     print(f'\nPredicted {n_models}.')
     written = list(filter(None, [args.page, args.out]))

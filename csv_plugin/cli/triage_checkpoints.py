@@ -94,7 +94,8 @@ def run(args: argparse.Namespace) -> None:
         _need(args, 'salience triage without --losses', 'predictor', 'dumps')
         triage = _job(args).update(bar('dumps'))
     write_and_print(args, triage)
-    if not (args.json or args.losses or args.history or triage.ends):
+    has_history = args.losses or args.history
+    if not (args.json or has_history or triage.ends):
         print_next(*shlex.split(args.command), '--history',
                    'finished/*.safetensors')
 
@@ -124,21 +125,21 @@ def _job(args: argparse.Namespace) -> TriageJob:
     """Return the job that judges the runs of `--dumps`."""
     refuse(args, '--dumps', 'scores', 'models', 'benchmarks', 'fit')
     _refuse_predict(args, '--dumps')
-    return TriageJob(
-        load_predictor(args.predictor), args.dumps, args.history,
-        args.checkpoints, args.budget, args.known)
+    predictor = load_predictor(args.predictor)
+    return TriageJob(predictor, args.dumps, args.history, args.checkpoints,
+                     args.budget, args.known)
 
 
 def _size_of_dumps(args: argparse.Namespace) -> Triage:
     """Forecast a model of the size `--params` from dumps of finished runs."""
     refuse(args, '--params without --losses', 'scores', 'benchmarks', 'fit')
-    job = TriageJob(
-        load_predictor(args.predictor), [], args.history, args.checkpoints)
+    predictor = load_predictor(args.predictor)
+    job = TriageJob(predictor, [], args.history, args.checkpoints)
     features = job.history_features()
     info = read_models(args.models)
     check_names_in('--history', 'models', features.models, args.models, info)
     sizes = _sizes(args, info, features.models)
-    return judge_sizes(job.predictor, features, *sizes)
+    return judge_sizes(predictor, features, *sizes)
 
 
 def _of_tables(args: argparse.Namespace, is_size: bool) -> Triage:

@@ -15,7 +15,8 @@ from csv_plugin.io.known_benchmarks import benchmark_infos, known_benchmarks
 
 #: An accuracy, a fraction, and the record of how it was measured.
 Cell = tuple[float, Measured]
-#: Raises an `InputError` if accuracies were measured too differently.
+#: A function that raises an `InputError` if accuracies cannot be compared,
+#: because of the records of how they were measured.
 Check = Callable[[Sequence[Measured]], None]
 
 

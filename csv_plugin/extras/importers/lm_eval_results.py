@@ -163,7 +163,7 @@ class Run:
         dtype = str(dtype)
         revision = inside(config, 'model_revision') or args.get('revision')
         if not revision:
-            # For GPT-NeoX, the number of the loaded checkpoint.
+            # For GPT-NeoX, this is the number of the loaded checkpoint.
             revision = args.get('iteration')
         if not revision and 'pretrained' in args:
             revision = 'main'

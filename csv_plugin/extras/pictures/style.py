@@ -98,8 +98,8 @@ class Look:
 
 #: Maps the name of a model, family or run to its look.
 Looks = dict[str, Look]
-#: Returns the style of the points of a family, given its look. The second
-#: argument is True for training models, whose points are filled.
+#: A function that returns the style of the points of a family, given its look.
+#: The second argument is True for training models, whose points are filled.
 Marker = Callable[[Look, bool], Style]
 
 

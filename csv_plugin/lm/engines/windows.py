@@ -158,7 +158,7 @@ def _width(batch: Sequence[Window]) -> int:
 
 
 def by_window(batch: Sequence[Window], values: NDArray) -> list[NDArray]:
-    """Split values of all targets of a batch, `(n, ...)`, into windows."""
+    """Split the values of all targets of a batch, `(n, ...)`, by window."""
     n_targets = [len(window.targets) for window in batch]
     ends = np.cumsum(n_targets)
     return np.split(values, ends[:-1])
