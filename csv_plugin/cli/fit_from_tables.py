@@ -42,8 +42,9 @@ def fit_from_tables(args: argparse.Namespace) -> None:
     run_on = tables.accuracies.select(fit).benchmarks_run
     if not run_on:
         raise InputError(
-            args.scores, 'at least one score of a model to fit to', 'none',
-            'Add scores of models to fit to, or name other splits with --fit.')
+            args.scores, 'at least one accuracy of a model to fit to', 'none',
+            'Add accuracies of models to fit to, or name other splits with '
+            '--fit.')
     losses = dict(zip(tables.features.models, tables.features.values))
     print_warnings(family_notes(tables.families, losses))
     print_warnings(shortage_notes(tables.accuracies, tables.families, fit))
@@ -93,7 +94,8 @@ def _unpredicted(study: Study, scores: str) -> list[str]:
     if known.any() and gaps[known].all():
         raise InputError(
             scores, 'a benchmark on which models of several families were run',
-            'none', 'Add scores of other families, or name other splits with '
+            'none',
+            'Add accuracies of other families, or name other splits with '
             '--fit.')
     lines = []
     n_gaps = gaps.sum(axis=0).tolist()

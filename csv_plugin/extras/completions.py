@@ -87,7 +87,8 @@ class CompletionsEngine(RowEngine):
             if type(longest) is not int:
                 raise InputError(f'model {model!r} at {self._url}',
                                  'max_model_len in the answer of the server',
-                                 self._shown(longest), 'Give the context.')
+                                 self._shown(longest),
+                                 'Give the engine the argument context.')
             # One position is for the token that the server generates, and one
             # for the last id of a window, which is scored but is no input for
             # another token.
@@ -314,7 +315,7 @@ def _check_address(url: str, key: Optional[str]) -> None:
     if key is not None and is_exposed:
         raise InputError(
             where, 'https://..., as a key is set', repr(url),
-            'Everybody on the way could read the key: use https or a tunnel '
+            'Others in the network could read the key: use https or a tunnel '
             f'to this machine, or unset {KEY}.')
 
 
@@ -336,7 +337,7 @@ def _key() -> Optional[str]:
         return None
     if not (key.isascii() and key.isprintable()):
         raise InputError(f'variable {KEY}', 'a key of printable ASCII',
-                         'other characters in it', 'Set it again.')
+                         'other characters in it', 'Copy the key again.')
     return key
 
 

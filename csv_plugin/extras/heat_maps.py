@@ -93,8 +93,8 @@ def strongest_maps(predictor: Predictor,
     if targets is None or targets.fingerprint != texts.fingerprint:
         expected = predictor.columns.fingerprint
         raise InputError(
-            'texts', f'the validation set of the predictor, {expected}',
-            texts.fingerprint,
+            'texts', 'the validation set of the predictor, with the '
+            f'fingerprint {expected}', f'the fingerprint {texts.fingerprint}',
             'Give the file of texts that the predictor was trained on.')
     end_tokens = np.cumsum(targets.spans.n_tokens)
     by_text = np.split(weights, end_tokens[:-1])

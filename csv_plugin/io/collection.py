@@ -363,8 +363,8 @@ def _check_percent(accuracies: AccuracyTable) -> None:
         are_low = values.max() <= 0.01 < chance / 2
         if are_low and chance / 2 <= 100 * np.median(values):
             raise InputError(
-                f'accuracies on {name!r}', 'percentages, as OpenCompass has',
-                f'no score above 1, where guessing gives {100 * chance:.3g} '
-                '%: they seem to be fractions',
+                f'accuracies on {name!r}', 'percentages, as in OpenCompass',
+                'no accuracy above 1 %, where guessing gives '
+                f'{100 * chance:.3g} %: they seem to be fractions',
                 'Let the evaluator give percent, and remove its files in '
                 'results/. Or give a table of fractions.')

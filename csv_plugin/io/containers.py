@@ -95,5 +95,5 @@ def errors_name(where: FilePath, expected: str, remedy: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(where, expected, f'values that are not ({error})',
+        raise InputError(where, expected, f'other values ({error})',
                          remedy) from error

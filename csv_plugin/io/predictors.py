@@ -331,11 +331,12 @@ def _model(path: FilePath, header: Mapping[str, Any], arrays: _Arrays,
                                            part['model.floor'],
                                            part['model.shares'], found)
     except np.linalg.LinAlgError as error:
-        raise InputError(path, 'a covariance', f'{error}', _REMEDY) from error
+        raise InputError(path, 'a positive definite covariance matrix',
+                         f'{error}', _REMEDY) from error
     deviations = [model.usual_deviations, model.noise]
     if not np.isfinite(deviations).all():
         raise InputError(path, 'finite standard deviations',
-                         'infinite or missing ones', _REMEDY)
+                         'infinite deviations or NaN', _REMEDY)
     return model
 
 

@@ -292,8 +292,8 @@ def models_in(splits: Sequence[str], models: Sequence[str],
             raise InputError(
                 'models', f'models in split {split!r}{also}',
                 found if present else 'no names in a column split',
-                'Name one of its splits, several with spaces between. With '
-                'no model to hold out: salience fit --leave-family-out.')
+                'Name splits of the table, with spaces between them. If no '
+                'model can be held out, use salience fit --leave-family-out.')
     return tuple(model for model in models if info[model].split in splits)
 
 
@@ -312,9 +312,9 @@ def models_to_fit(
     rest = sorted(present - {'', 'test', *predicted})
     if not (splits or rest) and 'train' in predicted:
         raise InputError(
-            'models', 'some to fit to, by default neither of split test nor '
-            f'of {", ".join(predicted)}', 'none',
-            'Name splits to fit to, or predict fewer.')
+            'models', 'models to fit to, by default of all splits but test '
+            f'and {", ".join(predicted)}', 'none',
+            'Name splits to fit to, or predict fewer splits.')
     return models_in(splits or rest or ('train', ), models, info)
 
 

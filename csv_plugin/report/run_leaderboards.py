@@ -71,7 +71,7 @@ def run_leaderboard(
             if benchmark in accuracies:
                 scores[model, benchmark] = accuracies[benchmark]
                 continue
-            reason = 'no score in the run'
+            reason = 'no accuracy in the run'
             if benchmark in other_metrics:
                 reason = why_no_accuracy(other_metrics[benchmark])
             scores[model, benchmark] = Missing(reason)

@@ -152,7 +152,7 @@ def _column(name: str, scores: Sequence[Cell],
     check_settings(records, (SHOTS, ))
     if not cells:
         raise InputError(name, f'a model with a single {metric}',
-                         'only models with several, which differ',
+                         'only models with several different values',
                          'Leave out all records but one of each model.')
     return cells
 

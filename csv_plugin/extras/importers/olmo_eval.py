@@ -206,8 +206,10 @@ def read_requests(path: FilePath, tasks: Sequence[str] = ()) -> TextSet:
         names.append('/'.join(task_and_variant))
     check_unique(f'tasks in {os.fspath(path)}', names)
     if not files or not files[0].exists():
-        raise InputError(path, f'files {" or ".join(_NAMES)}', 'none',
-                         'Name a file of requests, or a folder with some.')
+        raise InputError(
+            path, f'files {" or ".join(_NAMES)}', 'none',
+            'Name a file of requests, or a folder with such '
+            'files.')
     left_out = LeftOut()
     by_name = dict(zip(names, files))
 

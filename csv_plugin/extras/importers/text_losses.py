@@ -171,7 +171,7 @@ def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
         if not common:
             raise InputError(task, 'items that all models have',
                              shortened(', '.join(counts), 80),
-                             'Run it with all models.')
+                             'Run this task with all models.')
         n_others = len(set.union(*ids) - common)
         if n_others:
             left_out.add('part', 'not scored with all models',

@@ -65,8 +65,8 @@ def cut_windows(text: int, ids: Integers, prefix: Optional[int],
     if length < n_inputs and context < 2:
         raise InputError(
             'context', 'room for 2 tokens or more', str(context),
-            'Give 2 or more, or leave it out for the context '
-            'of the model.')
+            'Give 2 or more, or leave the setting out to use the context of '
+            'the model.')
     n_lead = len(lead)
     targets = row[1:]
     # Index in the text of the first target.
