@@ -1,4 +1,5 @@
 """Divide a run into few tasks, after checking its config."""
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Optional
@@ -103,19 +104,20 @@ class FewTasksPartitioner(NaivePartitioner):
         The dump may be missing, damaged, or of another model. Without these
         files, OpenCompass scores the texts again.
         """
-        results = Path(self.out_dir).parent / 'results'
-        done = Path(get_infer_output_path(model, dataset, self.out_dir))
-        evaluated = Path(get_infer_output_path(model, dataset, results))
-        if not done.exists():
-            return
-        dump = get_infer_output_path(model, dataset, self.out_dir,
+        predictions = Path(self.out_dir)
+        results = predictions.with_name('results')
+        done = get_infer_output_path(model, dataset, predictions)
+        evaluated = get_infer_output_path(model, dataset, results)
+        dump = get_infer_output_path(model, dataset, predictions,
                                      'safetensors')
+        if not os.path.exists(done):
+            return
         try:
             read_model_dump(Path(dump))
         except InputError as error:
             self.logger.warning(f'{error} The texts are scored again.')
-            evaluated.unlink(missing_ok=True)
-            done.unlink()
+            Path(evaluated).unlink(missing_ok=True)
+            Path(done).unlink()
 
 
 def _joined(tasks: Sequence[Config]) -> Config:

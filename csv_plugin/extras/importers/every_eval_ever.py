@@ -79,9 +79,10 @@ def read_every_eval_ever(
     by_model = _by('name', cells)
 
     def of_one_model(model: str) -> list[Cell]:
-        _, records = zip(*by_model[model])
+        of_model = by_model[model]
+        records = [record for _, record in of_model]
         check_weights(records)
-        return by_model[model]
+        return of_model
 
     models = usable(of_one_model, by_model, 'model', left_out)
     by_task = _by('task', chain.from_iterable(models.values()))
@@ -182,8 +183,9 @@ def _files(paths: Iterable[FilePath]) -> Iterator[Path]:
     for path in map(Path, paths):
         if not path.is_dir():
             yield path
+        found = path.rglob('*.json')
         # A folder may be called '*.json' too, after its model.
-        yield from sorted(filter(Path.is_file, path.rglob('*.json')))
+        yield from sorted(filter(Path.is_file, found))
 
 
 def _cells(path: Path, wanted: Sequence[str],
@@ -210,11 +212,12 @@ def _cells(path: Path, wanted: Sequence[str],
         return
     for result in results:
         name = str(result.fields.get('evaluation_name'))
-        matches = [fnmatchcase(name, part) for part in wanted]
-        if wanted and not any(matches):
+        is_wanted = any(fnmatchcase(name, pattern) for pattern in wanted)
+        if wanted and not is_wanted:
             continue
+        record_of_task = replace(measured, task=name)
         try:
-            yield _cell(result, replace(measured, task=name))
+            yield _cell(result, record_of_task)
         except InputError as error:
             reason = str(error).removeprefix(f'{result.where}, ')
             left_out.add('result', reason, f'{name} of {measured.name}')

@@ -189,7 +189,9 @@ def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
     for items in models.values():
         tasks |= dict.fromkeys(items)
     by_task = usable(shared, tasks, 'task', left_out)
-    joined: dict[str, list[TextLoss]] = {model: [] for model in models}
+    joined: dict[str, list[TextLoss]] = {}
+    for model in models:
+        joined[model] = []
     for losses in by_task.values():
         for model, of_model in losses.items():
             joined[model] += of_model

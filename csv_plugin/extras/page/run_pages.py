@@ -52,7 +52,8 @@ def run_page(work_dir: FilePath,
     check_labels('predictors', [label for label, _ in predictors])
     sources = []
     for label, path in predictors:
-        sources.append(PredictorFile(label, path, load_predictor(path)))
+        predictor = load_predictor(path)
+        sources.append(PredictorFile(label, path, predictor))
     for source in sources:
         source.predictor.check_tokens(f'predictor {source.label!r}')
     # The heat maps are made before the dumps are read, which takes long,
@@ -85,8 +86,8 @@ def page_of(title: str, board: Leaderboard, sources: Sequence[PredictorFile],
     `sources` predicts. `families` maps models to their known families.
     """
     pictures = _pictures(board, sources[0], columns, families)
-    return Page(title, board, misses(board.predictions), sources, heat_maps,
-                families, pictures)
+    missed = misses(board.predictions)
+    return Page(title, board, missed, sources, heat_maps, families, pictures)
 
 
 def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,

@@ -135,6 +135,7 @@ def _handles(look: Looks, steps: TrainingSteps) -> list[Artist]:
     handles.append(handle('curve (Eq. 2)', **_CURVE))
     for split, style in _ERRORS.items():
         if split in steps.splits:
-            handles.append(handle(f'error of {split} models', **style))
+            label = f'error of {split} models'
+            handles.append(handle(label, **style))
     handles.append(handle('chosen step', **_CHOSEN))
     return handles
