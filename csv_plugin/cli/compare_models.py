@@ -177,7 +177,7 @@ def _check_options(args: argparse.Namespace) -> None:
 
 def _sides(
         args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the places of the losses of A, and of B.
+    """Return the places of A's losses, and the places of B's losses.
 
     Both tuples are empty if only graded answers are compared.
     """

@@ -189,7 +189,7 @@ class RunResults:
         return found
 
     def _items_of(self, folder: str, datasets: Sequence[Any]) -> int:
-        """Return how many items of datasets were evaluated, together."""
+        """Return how many items of these datasets were evaluated in total."""
         n_items = 0
         for dataset in datasets:
             abbr = dataset_abbr_from_cfg(dataset)

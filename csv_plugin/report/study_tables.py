@@ -1,4 +1,4 @@
-"""Show a study: predictions, errors by benchmark, and a Markdown report."""
+"""Show the predictions and errors of a study, in tables and in a report."""
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path

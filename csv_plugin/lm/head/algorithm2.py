@@ -46,7 +46,7 @@ class Evaluation:
 
 @dataclass(frozen=True, eq=False)
 class HeadObjective:
-    """Eq. 5 as a function of the heads alone.
+    """The objective of Eq. 5, as a function of the heads alone.
 
     `states` are `(T, H)`. `losses`, `(M, T)` in float64, are divided by N_c,
     the number of characters. `accuracy`, `(M, B)`, is NaN where a model was
