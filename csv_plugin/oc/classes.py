@@ -4,8 +4,8 @@ from typing import Any
 
 from opencompass.registry import MODELS
 
-#: An entry of a config: the class of a model, dataset or other part as `type`,
-#: and the arguments of this class.
+#: An entry of a config, such as a model, a dataset or a group of datasets.
+#: Models and datasets have their class as `type`, and its arguments.
 Entry = Mapping[str, Any]
 
 

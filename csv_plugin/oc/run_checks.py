@@ -43,7 +43,7 @@ LOSS_INFERENCERS = ('TokenLossInferencer', 'LabelLossInferencer')
 Name = str | tuple[str, str]
 
 
-def check_run(config: Entry) -> list[str]:
+def check_run(config: Mapping[str, Any]) -> list[str]:
     """Check the names of models and the predictors of a whole config.
 
     Return possible mistakes, one line each: predictors that do not exist yet

@@ -53,7 +53,7 @@ class _SteadyTask(BaseTask):
         return command.replace(f' {script} ', f' {program} ')
 
     def parts(self) -> Iterator[tuple[Any, list[Config]]]:
-        """Yield each model with a list of configs of tasks, one per dataset."""
+        """Yield each model, and the configs of its tasks, one per dataset."""
         for model, datasets in zip(self.model_cfgs, self.dataset_cfgs):
             configs = []
             for dataset in datasets:
