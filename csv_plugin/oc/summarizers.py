@@ -90,7 +90,7 @@ class PredictedSummarizer(DefaultSummarizer):
             summary shows. By default predictions use losses alone.
         **kwargs: The arguments `dataset_abbrs` and `summary_groups` of
             OpenCompass. OpenCompass's groups of bbh, mmlu, cmmlu and ceval are
-            always added.
+            added if the run has datasets of these groups.
 
     Raises:
         InputError: Two models have the same name, or
