@@ -351,8 +351,8 @@ def _of_csv(file: str, losses: bool) -> ModelColumns:
     values = np.empty(shape)
     for m, row in enumerate(rows):
         models.append(row.cells['model'])
-        for k, name in enumerate(columns):
-            values[m, k] = decimal(row.cells[name])
+        numbers = [decimal(row.cells[name]) for name in columns]
+        values[m] = numbers
     # `decimal` gives NaN for an empty cell, which is allowed, and for a cell
     # with text that is no number, which is an error.
     wrong = []
