@@ -54,6 +54,9 @@ from csv_plugin.report.screen import shown_path, terminal_width
 if TYPE_CHECKING:
     from csv_plugin.extras.page.rendering import HeatMaps
 
+#: Maps labels to predictors, the main predictor first.
+ByLabel = Mapping[str, Predictor]
+
 
 def predictor_file(text: str) -> tuple[str, str]:
     """Return label and path of the option `--predictor [LABEL=]FILE`.
@@ -136,8 +139,7 @@ def run(args: argparse.Namespace) -> None:
     show_leaderboard(args, board)
 
 
-def _heat_maps(args: argparse.Namespace,
-               predictors: Mapping[str, Predictor]) -> 'HeatMaps':
+def _heat_maps(args: argparse.Namespace, predictors: ByLabel) -> 'HeatMaps':
     """Return the heat maps of the main predictor, for a page."""
     # Loading matplotlib and jinja2 takes longer than a prediction.
     from csv_plugin.extras.page.rendering import heat_sections
@@ -154,7 +156,7 @@ def _heat_maps(args: argparse.Namespace,
 _Predicted = tuple[Leaderboard, ModelColumns, Mapping[str, str]]
 
 
-def _predict_run(args: argparse.Namespace, predictors: Mapping[str, Predictor],
+def _predict_run(args: argparse.Namespace, predictors: ByLabel,
                  files: Mapping[str, str]) -> _Predicted:
     """Predict the models of a run, and add the run's observed accuracies."""
     for label, predictor in predictors.items():
@@ -175,8 +177,7 @@ def _predict_run(args: argparse.Namespace, predictors: Mapping[str, Predictor],
     return board, main_columns, families or {}
 
 
-def _predict_places(args: argparse.Namespace, predictors: Mapping[str,
-                                                                  Predictor],
+def _predict_places(args: argparse.Namespace, predictors: ByLabel,
                     files: Mapping[str, str]) -> _Predicted:
     """Predict the models of a table or of dumps."""
     columns: ColumnsByLabel
@@ -222,7 +223,7 @@ def _page_file(path: Path) -> Path:
 
 
 def _write_page(args: argparse.Namespace, board: Leaderboard,
-                predictors: Mapping[str, Predictor], heat_maps: 'HeatMaps',
+                predictors: ByLabel, heat_maps: 'HeatMaps',
                 columns: ModelColumns, families: Mapping[str, str]) -> None:
     """Write the page of a leaderboard to the file of `--page`."""
     from csv_plugin.extras.page.rendering import PredictorFile, write_page
@@ -299,7 +300,7 @@ def _of_table(predictor: Predictor, path: str) -> ModelColumns:
     return {model: losses.select([model]) for model in losses.models}
 
 
-def _of_dumps(predictors: Mapping[str, Predictor],
+def _of_dumps(predictors: ByLabel,
               places: list[str]) -> tuple[ColumnsByLabel, list[str]]:
     """Read the dumps of all models in `places`.
 

@@ -37,6 +37,10 @@ class ModelInfo:
     tokens: float = math.nan
 
 
+#: Maps models to their family, split and size.
+Infos = Mapping[str, ModelInfo]
+
+
 @dataclass(frozen=True)
 class BenchmarkInfo:
     """Chance level and number of items of a benchmark.
@@ -274,14 +278,13 @@ def check_names_in(path: FilePath, kind: str, names: Collection[str],
             'here.')
 
 
-def _splits_of(models: Sequence[str], info: Mapping[str,
-                                                    ModelInfo]) -> set[str]:
+def _splits_of(models: Sequence[str], info: Infos) -> set[str]:
     """Return the splits of some models."""
     return {info[model].split for model in models}
 
 
 def models_in(splits: Sequence[str], models: Sequence[str],
-              info: Mapping[str, ModelInfo]) -> tuple[str, ...]:
+              info: Infos) -> tuple[str, ...]:
     """Return the models that are in one of the splits, in the given order."""
     check_list('splits', splits)
     present = _splits_of(models, info) - {''}
@@ -300,9 +303,8 @@ def models_in(splits: Sequence[str], models: Sequence[str],
 def models_to_fit(
     splits: Sequence[str],
     models: Sequence[str],
-    info: Mapping[str, ModelInfo],
-    predicted: Sequence[str] = ()
-) -> tuple[str, ...]:
+    info: Infos,
+    predicted: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the models of `splits`, to which a predictor is fitted.
 
     If `splits` is empty, return the models of all splits except for 'test' and

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from csv_plugin.lm.head import HeadSettings
     from csv_plugin.lm.head.paper_head import PaperTraining
 
+#: Maps models to their families.
+Families = Mapping[str, str]
+
 #: Name of the method that trains a head on a scoring LM, as in the paper
 #: (Algorithm 2). It is not a plug-in, because it needs hidden states, too.
 PAPER = 'paper'
@@ -119,7 +122,7 @@ def method_names() -> tuple[str, ...]:
 
 def fit(losses: ModelLosses | FeatureTable,
         accuracies: AccuracyTable,
-        families: Mapping[str, str],
+        families: Families,
         method: str = SALIENCE,
         scoring_lm: Optional[tuple[Any, Any]] = None,
         validation: Sequence[str] = (),
@@ -199,7 +202,7 @@ def fit(losses: ModelLosses | FeatureTable,
 
 def train_paper(losses: ModelLosses,
                 accuracies: AccuracyTable,
-                families: Mapping[str, str],
+                families: Families,
                 scoring_lm: Optional[tuple[Any, Any]],
                 validation: Sequence[str],
                 watched: Sequence[str] = (),
@@ -269,8 +272,7 @@ def _target_tokens(losses: ModelLosses,
     return target_tokens(tokenizer, losses.texts)
 
 
-def _check_models(accuracies: AccuracyTable, families: Mapping[str,
-                                                               str]) -> None:
+def _check_models(accuracies: AccuracyTable, families: Families) -> None:
     """Refuse accuracies and families that nothing can be fitted to."""
     if not isinstance(accuracies, AccuracyTable):
         raise InputError('accuracies', 'an AccuracyTable',

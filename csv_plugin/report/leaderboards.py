@@ -21,8 +21,8 @@ from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_tables import scores_alone
 from csv_plugin.io.runs.run_dumps import read_run_dump
-from csv_plugin.report.notes import (item_notes, mean_notes, prediction_notes,
-                                     predictor_notes)
+from csv_plugin.report.notes import (Files, item_notes, mean_notes,
+                                     prediction_notes, predictor_notes)
 
 #: Columns of the CSV file and fields of the JSON rows, see `Leaderboard.rows`.
 FIELDS = ('model', 'benchmark', 'predictor', 'observed', 'items', 'predicted',
@@ -34,8 +34,6 @@ Items = Mapping[tuple[str, str], int]
 #: Maps the name of each model that is shown to its name in the files of a
 #: run.
 Folders = Mapping[str, str]
-#: Maps the label of each predictor to its file.
-Files = Mapping[str, str]
 
 
 @dataclass(frozen=True, eq=False)

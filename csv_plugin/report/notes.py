@@ -33,6 +33,9 @@ _WOULD_DO = (f'{_ENOUGH} models of {_ENOUGH_FAMILIES} families would do, some '
 DIFFERENCES = ('diff is predicted minus observed; '
                f'{MEAN_ERROR} leaves out models marked *.')
 
+#: Maps the label of each predictor to its file.
+Files = Mapping[str, str]
+
 _Key = TypeVar('_Key', bound=Hashable)
 
 #: The difference between two names that look alike.
@@ -338,8 +341,7 @@ def far_notes(predictions: Predictions) -> Iterator[str]:
             'that all losses have the same unit.')
 
 
-def predictor_notes(predictors: Predictors, paths: Mapping[str,
-                                                           str]) -> list[str]:
+def predictor_notes(predictors: Predictors, files: Files) -> list[str]:
     """Return lines with the files of predictors, and notes on training.
 
     Each line begins with the label of its predictor. The reason why a
@@ -352,7 +354,7 @@ def predictor_notes(predictors: Predictors, paths: Mapping[str,
         if isinstance(predictor, Missing):
             unusable.append(f'{label}: {predictor.reason}')
         else:
-            lines.append(f'{label}: {paths[label]}')
+            lines.append(f'{label}: {files[label]}')
             for note in learning_notes(predictor):
                 lines.append(f'{label}, {note}')
     return lines or unusable

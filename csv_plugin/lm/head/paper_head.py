@@ -28,6 +28,9 @@ from csv_plugin.lm.head.state_scale import StateScale
 from csv_plugin.lm.head.training_steps import (TEST, TRAINING, VALIDATION,
                                                TrainingSteps)
 
+#: Notes on the fit, by benchmark.
+Notes = dict[str, tuple[str, ...]]
+
 
 class PaperTraining(NamedTuple):
     """The predictor of Algorithm 2, and a record of its training steps."""
@@ -70,7 +73,7 @@ def train_paper_head(table: LossTable,
     problems = _problems(table, accuracies, ~chosen, chosen)
     learned = []
     reasons = []
-    notes: dict[str, tuple[str, ...]] = {}
+    notes: Notes = {}
     for name, problem in problems.items():
         if problem:
             reasons.append(f'{name}: {problem}')
@@ -117,8 +120,7 @@ def train_paper_head(table: LossTable,
 
 def _predictor(table: LossTable, source: TokenColumns, heads: TrainedHeads,
                accuracies: AccuracyTable, families: Sequence[str],
-               chosen: NDArray, notes: Mapping[str, tuple[str,
-                                                          ...]]) -> Predictor:
+               chosen: NDArray, notes: Notes) -> Predictor:
     """Return the predictor of trained heads, still without its tokens.
 
     `source` computes the columns from token losses. `chosen`, `(M,)`, is a
