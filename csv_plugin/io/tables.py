@@ -301,10 +301,11 @@ def models_in(splits: Sequence[str], models: Sequence[str],
 
 
 def models_to_fit(
-    splits: Sequence[str],
-    models: Sequence[str],
-    info: Infos,
-    predicted: Sequence[str] = ()) -> tuple[str, ...]:
+        splits: Sequence[str],
+        models: Sequence[str],
+        info: Infos,
+        predicted: Sequence[str] = (),
+) -> tuple[str, ...]:
     """Return the models of `splits`, to which a predictor is fitted.
 
     If `splits` is empty, return the models of all splits except for 'test' and
