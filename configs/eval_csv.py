@@ -17,7 +17,7 @@ with read_base():
     from csv_plugin.configs.few_processes import eval, infer  # noqa: F401
     from csv_plugin.configs.models.tidewell_zoo import held_out_models
     from csv_plugin.configs.summarizers.predicted import \
-        summarizer  # noqa: F401 * predictions beside the observed
+        summarizer  # noqa: F401 * predicted and observed accuracies
 
 models = held_out_models
 datasets = [*tidewell_exams_datasets, *salience_texts_datasets]  # * the texts

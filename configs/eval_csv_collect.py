@@ -1,6 +1,7 @@
 """Measure accuracies and token losses of all models of the demonstration.
 
-Its predictors are trained on them. The command
+The predictors of the demonstration are trained on these accuracies and losses.
+The command
 
     python -m tools.demo_maker
 

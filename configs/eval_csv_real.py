@@ -1,4 +1,4 @@
-"""Run four small models of the hub on four benchmarks, and predict them.
+"""Run four small models of the hub on four benchmarks, and predict results.
 
     opencompass configs/eval_csv_real.py
 

@@ -1,4 +1,4 @@
-"""Parse arguments, set exit codes, check folders and print the last lines."""
+"""Help the verbs to parse arguments, report errors and end their output."""
 import argparse
 import json
 import os
@@ -18,7 +18,7 @@ from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
 from csv_plugin.io.files import FilePath, check_is_folder, sole_writer
 
-#: Exit code that shells report for a program that the signal SIGPIPE ended.
+#: Exit code that shells report if the signal SIGPIPE ends a program.
 UNREAD = 128 + 13
 #: File descriptor of standard output.
 STDOUT = 1
@@ -42,15 +42,18 @@ class Parser(argparse.ArgumentParser):
         The error suggests the right spelling. Arguments after `--` are not
         checked.
         """
-        options = [o for o in self._option_string_actions if o[:2] == '--']
-        words = [] if self._subparsers else args or []
-        for word in takewhile('--'.__ne__, words):
-            name = word.partition('=')[0]
-            if name[:2] != '--' or any(o.startswith(name) for o in options):
-                continue
-            close = get_close_matches(name, options, 1)
-            if close:
-                self.error(f'{name} is unknown; did you mean {close[0]}?')
+        options = []
+        for option in self._option_string_actions:
+            if option.startswith('--'):
+                options.append(option)
+        arguments = [] if self._subparsers else args or []
+        for argument in takewhile('--'.__ne__, arguments):
+            name, _, _ = argument.partition('=')
+            is_option = name.startswith('--')
+            if is_option and not any(o.startswith(name) for o in options):
+                close = get_close_matches(name, options, 1)
+                if close:
+                    self.error(f'{name} is unknown; did you mean {close[0]}?')
         return super().parse_known_args(args, namespace)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -132,20 +135,23 @@ def _warning_line(message: Warning | str, *_: Any, **__: Any) -> str:
 def refuse(args: argparse.Namespace, where: str, *names: str) -> None:
     """Raise an `InputError` if options are given that would be ignored.
 
-    `names` are the options as attributes of `args`, with `_` for `-`. `where`
-    begins the error. It names what the options do not go with, such as another
-    option.
+    `names` are the names of the options as attributes of `args`, with `_` for
+    `-`. `where` begins the error; it names another option, for example, with
+    which these options cannot be combined.
     """
-    options = {name: f'--{name.replace("_", "-")}' for name in names}
+    options = []
     given = []
     for name in names:
+        hyphenated = name.replace('_', '-')
+        option = f'--{hyphenated}'
+        options.append(option)
         value = getattr(args, name)
-        # NaN, like an empty value, stands for an option that is not given.
+        # An option that is not given has an empty value or NaN.
         if value and value == value:
-            given.append(options[name])
+            given.append(option)
     if given:
-        raise InputError(where, f'none of {", ".join(options.values())} '
-                         'beside it', ', '.join(given), 'Leave them out.')
+        raise InputError(where, f'none of {", ".join(options)} beside it',
+                         ', '.join(given), 'Leave them out.')
 
 
 def metrics_by_task(names: Sequence[str]) -> dict[str, str]:
@@ -168,7 +174,9 @@ def metrics_by_task(names: Sequence[str]) -> dict[str, str]:
 
 def check_folder(path: Path) -> None:
     """Raise an error if a folder cannot be made or written to."""
-    existing = next(p for p in (path, *path.parents) if p.exists())
+    existing = path
+    while not existing.exists():
+        existing = existing.parent
     check_is_folder(existing, 'room for what is written')
     TemporaryFile(dir=existing).close()
 
@@ -194,10 +202,10 @@ def into_folder(
     return alone
 
 
-def print_end(place: FilePath, *command: FilePath) -> None:
+def print_end(path: FilePath, *command: FilePath) -> None:
     """Print where files were written, and a command to type next, if given."""
     from csv_plugin.report.screen import shown_path
-    print(f'\nWritten to {shown_path(place)}.')
+    print(f'\nWritten to {shown_path(path)}.')
     if command:
         print_next(*command)
 

@@ -78,6 +78,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _write_task(args: argparse.Namespace) -> None:
+    """Write a task of lm-evaluation-harness that scores existing texts."""
     from csv_plugin.extras.importers.lm_eval import write_lm_eval_task
     task = write_lm_eval_task(args.out, read_texts(args.lm_eval_task))
     print_end(args.out, 'lm_eval', '--model_args',
@@ -87,6 +88,7 @@ def _write_task(args: argparse.Namespace) -> None:
 
 
 def _draw(args: argparse.Namespace) -> None:
+    """Draw texts from the datasets of OpenCompass, and write them."""
     # This import takes seconds, so it is not at the top of the file.
     print('Loading OpenCompass, for some seconds.', flush=True)
     from csv_plugin.extras.text_sampling.drawing import (PAPER_RECIPE,

@@ -37,21 +37,25 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _counts(model: str, names: list[str], gaps: list[Gap]) -> list[str]:
-    """Count a model's accuracies and dumps in two cells such as '3 of 4'."""
-    # In both lists, the first number counts benchmarks, the second one
-    # validation sets.
-    planned = [0, 0]
-    missing = [0, 0]
+    """Return how many accuracies and dumps a model has, as two cells.
+
+    A cell is, for example, '3 of 4', or '-' if the run has no benchmark or no
+    validation set.
+    """
+    # Both dictionaries count validation sets at True, benchmarks at False.
+    planned = {False: 0, True: 0}
+    missing = {False: 0, True: 0}
     for name in names:
         planned[is_texts(name)] += 1
     for gap in gaps:
         if gap.model == model:
             missing[is_texts(gap.dataset)] += 1
     cells = []
-    for n_planned, n_missing in zip(planned, missing):
+    for kind, n_planned in planned.items():
         cell = '-'
         if n_planned:
-            cell = f'{n_planned - n_missing} of {n_planned}'
+            n_present = n_planned - missing[kind]
+            cell = f'{n_present} of {n_planned}'
         cells.append(cell)
     return cells
 

@@ -15,6 +15,7 @@ beyond noise, and 5 if these data cannot tell. docs/decisions.md has a loop
 that keeps or reverts changes by this exit code.
 """
 import argparse
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -112,37 +113,48 @@ def run(args: argparse.Namespace) -> int:
         raise InputError('--margin', 'points of accuracy below 100',
                          f'{args.margin:g}', 'Give 1 for one point.')
     predictor = load_predictor(args.predictor) if args.predictor else None
-    # If the predictor was fitted to tables, only the columns that it uses are
-    # read from tables. With None, all columns are read.
+    # Names of the columns to read from tables: the columns of a predictor that
+    # was fitted to tables, or all columns (None).
     units = None
     if predictor and predictor.columns.scored is None:
         units = predictor.columns.units
+    read_table = partial(read_loss_features, units=units)
     # Each table is read only once, even if several places name it.
-    tables = lru_cache(maxsize=None)(partial(read_loss_features, units=units))
+    tables = lru_cache(maxsize=None)(read_table)
     read = partial(_losses, predictor=predictor, tables=tables)
-    places = [*sides[0], *sides[1], *args.same_recipe]
+    runs_of_a, runs_of_b = sides
+    places = [*runs_of_a, *runs_of_b, *args.same_recipe]
     accuracies = None
     if args.accuracies:
         accuracies = _accuracies(args.accuracies, sides, predictor)
-        if not any(_split(place)[0].exists() for place in places):
+        paths = [_split(place)[0] for place in places]
+        if not any(map(Path.exists, paths)):
             refuse(args, 'accuracies without losses', 'same_recipe')
             places = []
-    losses = [*map(read, places)]
+    losses = list(map(read, places))
     _check_tables(places, losses)
-    n_a = len(sides[0])
-    n_both = n_a + len(sides[1])
-    answers = _answers(args) if args.answers else None
+    n_a = len(runs_of_a)
+    n_both = n_a + len(runs_of_b)
+    losses_of_a = losses[:n_a] or None
+    losses_of_b = losses[n_a:n_both] or None
+    same_recipe = losses[n_both:]
+    answers = None
+    if args.answers:
+        answers = _answers(args)
     if predictor:
         _check_predictable(args.by, predictor, accuracies, answers)
-    margin = args.margin / 100 if args.margin else MARGIN
-    comparison = compare(losses[:n_a] or None, losses[n_a:n_both] or None,
-                         predictor, answers, losses[n_both:], args.same_family,
-                         args.level / 100, margin, args.by, accuracies)
-    notes = [*comparison.notes]
+    margin = MARGIN
+    if args.margin:
+        margin = args.margin / 100
+    comparison = compare(losses_of_a, losses_of_b, predictor, answers,
+                         same_recipe, args.same_family, args.level / 100,
+                         margin, args.by, accuracies)
+    notes = list(comparison.notes)
     if predictor:
         notes += learning_notes(predictor)
-    if not sides[0]:
-        sides = (args.answers[0], ), (args.answers[1], )
+    if not runs_of_a:
+        a, b = args.answers
+        sides = (a, ), (b, )
     comparison = replace(comparison, runs=sides, notes=tuple(notes))
     if args.json:
         print_json(comparison.to_dict())
@@ -172,7 +184,7 @@ def _check_options(args: argparse.Namespace) -> None:
 
 def _sides(
         args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the places of the losses of A, and of B.
+    """Return the places of A's losses, and the places of B's losses.
 
     Both tuples are empty if only graded answers are compared.
     """
@@ -209,8 +221,8 @@ def _accuracies(
 ) -> tuple[AccuracyTable, AccuracyTable]:  # yapf: disable
     """Return the accuracies of the runs of A, and of the runs of B.
 
-    If there is a predictor, the tables have the numbers of items that the
-    predictor knows, and their means are over the predictor's main benchmarks.
+    If there is a predictor, the tables contain the numbers of items that the
+    predictor knows, and means are over the predictor's main benchmarks.
     """
     if not sides[0]:
         raise InputError(
@@ -266,8 +278,8 @@ def _check_predictable(name: str, predictor: Predictor,
 def _model_of(place: str, models: Collection[str]) -> str:
     """Return the name of the model at a place.
 
-    A place is the name of one of `models`, PLACE:MODEL, or a file or folder
-    that is named after the model.
+    `place` is the name of one of `models`, PLACE:MODEL, or a file or folder
+    with the name of the model.
     """
     if place in models:
         return place
@@ -289,8 +301,8 @@ def _losses(place: str, predictor: Optional[Predictor],
             tables: Callable[[Path], FeatureTable]) -> RunLosses:
     """Read the losses of one model, from a table (FILE:MODEL) or a dump."""
     path, model = _split(place)
-    # Both dumps and tables may be safetensors files; beside a table, the file
-    # units.txt names its columns.
+    # Both dumps and tables may be safetensors files. A file beside units.txt,
+    # which names the columns of a table, is a table.
     has_units = path.with_name('units.txt').is_file()
     is_dump = path.suffix == '.safetensors' and not has_units
     is_table = model or path.suffix in ('.csv', '.parquet')
@@ -314,41 +326,45 @@ def _losses(place: str, predictor: Optional[Predictor],
 def _check_tables(places: Sequence[str], losses: Sequence[RunLosses]) -> None:
     """Raise an `InputError` if tables cannot be compared with each other.
 
-    All tables must have the same columns in the same order, and the same unit.
-    A table does not state its unit, so the units of two tables are taken to be
-    different if their mean losses differ by a large factor.
+    All tables must have the same columns in the same order, and losses in the
+    same unit. As a table does not state the unit of its losses, the units of
+    two tables are taken to be different if their mean losses differ by a large
+    factor.
     """
     tables = {}
+    paths = {}
     for place, part in zip(places, losses):
         if isinstance(part, FeatureTable):
             tables[place] = part
+            paths[place], _ = _split(place)
     for (place, one), (other, two) in permutations(tables.items(), 2):
         units = two.columns.units
         if one.columns.units != units:
             columns = zip_longest(one.columns.units, units, fillvalue='none')
-            found = next(pair for pair in columns if pair[0] != pair[1])
+            expected, found = next(pair for pair in columns
+                                   if pair[0] != pair[1])
             raise InputError(
                 f'{other} beside {place}',
                 'tables with the same columns of losses',
-                f'the column {found[1]!r} in place of {found[0]!r}',
+                f'the column {found!r} in place of {expected!r}',
                 'Give losses on the same texts or items, in the same order.')
-        # Tables whose mean losses differ by a greater factor are taken to be
-        # in different units. In the same unit, 30 of 3,916 pairs of public
-        # models differ by more.
+        # Losses whose means differ by a greater factor are taken to be in
+        # different units. Of 3,916 pairs of public models with losses in the
+        # same unit, 30 pairs differ by a greater factor.
         most = 2
         mean = float(one.mean_loss[0])
         least = float(two.mean_loss[0])
-        if mean > most * least and _split(place)[0] != _split(other)[0]:
+        if mean > most * least and paths[place] != paths[other]:
             raise InputError(
                 f'{place} beside {other}', 'losses in the same unit',
                 f'mean losses of {mean:.3g} and {least:.3g}',
                 'Convert the losses of one table to the unit of the other; if '
                 'both tables are in the same unit, put the models into one '
                 'table.')
-    paths = {place: _split(place)[0] for place in tables}
     # If all models are in one table, reading it has already checked that their
     # losses were measured in the same way.
-    if len({*paths.values()}) > 1:
+    n_files = len(set(paths.values()))
+    if n_files > 1:
         records = []
         for place, part in tables.items():
             for record in measured_losses(paths[place], part.models):
@@ -381,16 +397,19 @@ def _of_table(place: str) -> Answers:
     path, model = _split(place)
     table = read_accuracy_columns(path)
     _check_model(place, model, table.models)
-    row = table.values[table.models.index(model)]
+    m = table.models.index(model)
     grades: dict[str, dict[str, float]] = {}
-    for item, grade in zip(table.columns, row.tolist()):
-        if grade == grade:  # An empty cell is an item that was not run.
-            benchmark = item.rpartition('/')[0] or path.stem
-            grades.setdefault(benchmark, {})[item] = grade
+    for item, grade in zip(table.columns, table.values[m].tolist()):
+        # The cell of an item that was not run is empty, and its grade NaN.
+        if not math.isnan(grade):
+            benchmark, _, _ = item.rpartition('/')
+            of_benchmark = grades.setdefault(benchmark or path.stem, {})
+            of_benchmark[item] = grade
     return grades
 
 
 def _check_model(place: str, model: str, models: Collection[str]) -> None:
+    """Raise an `InputError` if a model that a place names does not exist."""
     if model not in models:
         raise InputError(
             place, 'PLACE:MODEL with one of the models',

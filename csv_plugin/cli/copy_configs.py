@@ -8,9 +8,9 @@ from csv_plugin.core.conventions import InputError, check_choice
 from csv_plugin.io.files import file_set, read_bytes, write_text
 from csv_plugin.report.screen import shown_path
 
-#: `PARTS` is the folder of the files that configs import. It contains the
-#: folder of the configs, `RUNS`.
+#: The folder of the files that configs import.
 PARTS = Path(configs.__path__[0]).resolve()
+#: The folder of the configs themselves.
 RUNS = PARTS / 'runs'
 
 

@@ -25,8 +25,9 @@ from csv_plugin.report.notes import chance_notes, family_notes, shortage_notes
 def fit_from_dumps(args: argparse.Namespace) -> None:
     """Fit a predictor to token losses, as the options of `fit` say.
 
-    The predictor, a predictor from the mean loss as a baseline, pictures and
-    a report are written to `--out`.
+    The predictor, pictures and a report are written to `--out`. In the
+    pictures and the report, a baseline that predicts from the mean loss is
+    shown, too.
     """
     args.method = args.method or SALIENCE
     settings = _head_settings(args)
@@ -68,7 +69,10 @@ def fit_from_dumps(args: argparse.Namespace) -> None:
 
 
 def _scoring_lm(args: argparse.Namespace) -> Optional[tuple[Any, Any]]:
-    """Return the scoring LM and its tokenizer, or None without the option."""
+    """Return the scoring LM and its tokenizer.
+
+    The result is None if `--scoring-lm` is not given.
+    """
     if args.scoring_lm is None:
         refuse(args, 'no --scoring-lm', 'tokenizer', 'trust_remote_code')
         if args.method == PAPER:
@@ -147,7 +151,8 @@ def _collected(args: argparse.Namespace,
 def _warn(collection: Collection, models: Sequence[str]) -> list[str]:
     """Print which losses and accuracies the collection has, and warnings.
 
-    Returns notes on losses of models that were measured in different ways.
+    Return notes on losses that were measured in different ways for different
+    models.
     """
     print(*collection.coverage(models), sep='\n')
     infos = {}

@@ -35,15 +35,18 @@ def fit_from_tables(args: argparse.Namespace) -> None:
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
     fit, predict = models_of(args, tables)
-    tables = tables.select(tuple(dict.fromkeys(fit + predict)))
+    # A model that is in both tuples is selected once.
+    models = dict.fromkeys(fit + predict)
+    tables = tables.select(tuple(models))
     if args.leave_family_out:
         fit = predict = _scored(tables)
         tables = tables.select(fit)
     run_on = tables.accuracies.select(fit).benchmarks_run
     if not run_on:
         raise InputError(
-            args.scores, 'at least one score of a model to fit to', 'none',
-            'Add scores of models to fit to, or name other splits with --fit.')
+            args.scores, 'at least one accuracy of a model to fit to', 'none',
+            'Add accuracies of models to fit to, or name other splits with '
+            '--fit.')
     losses = dict(zip(tables.features.models, tables.features.values))
     print_warnings(family_notes(tables.families, losses))
     print_warnings(shortage_notes(tables.accuracies, tables.families, fit))
@@ -72,7 +75,8 @@ def _study(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
            predict: Sequence[str]) -> tuple[str, Study]:
     """Return a title and the study: the predictor and its predictions.
 
-    `fit` are the models to fit to, `predict` the models to predict.
+    The models `predict` are predicted by a fit to the models `fit`. With
+    `--leave-family-out`, each model is predicted from other families.
     """
     parts = tables.features, tables.accuracies, tables.families
     if args.leave_family_out:
@@ -97,16 +101,17 @@ def _scored(tables: ModelTables) -> tuple[str, ...]:
 
 
 def _unpredicted(study: Study, scores: str) -> list[str]:
-    """Return warnings of scores that other families could not predict.
+    """Return warnings of accuracies that could not be predicted.
 
-    There is one warning for each benchmark with such scores.
+    There is one warning for each benchmark with such accuracies.
     """
     known = ~np.isnan(study.predictions.observed)
     gaps = known & np.isnan(study.predictions.values[:, :, 0])
     if known.any() and gaps[known].all():
         raise InputError(
             scores, 'a benchmark on which models of several families were run',
-            'none', 'Add scores of other families, or name other splits with '
+            'none',
+            'Add accuracies of other families, or name other splits with '
             '--fit.')
     lines = []
     n_gaps = gaps.sum(axis=0).tolist()

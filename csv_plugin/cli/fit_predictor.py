@@ -117,8 +117,8 @@ def run(args: argparse.Namespace) -> None:
     if args.losses:
         refuse(args, '--losses', *_OF_TOKENS)
         _check_tables(args)
-        # The systems of equations are small: one thread is fastest, because
-        # several threads would wait for each other.
+        # The systems of equations are so small that one thread is fastest:
+        # several threads would mostly wait for each other.
         with threadpool_limits(limits=1, user_api='blas'):
             fit_from_tables(args)
         return

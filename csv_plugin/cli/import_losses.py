@@ -52,7 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f'the losses; accuracies alone come from {RECORDS} (required)')
     add_option(
         parser, 'paths', 'PATH', 'file or folder of each model, or NAME=PATH; '
-        f'of {RECORDS}, records or folders of them (required)', str, None, '+')
+        f'for {RECORDS}, records or folders with records (required)', str,
+        None, '+')
     add_option(
         parser, '--texts', 'JSONL', 'with lm-eval, the validation set that '
         'was scored (default: none)')
@@ -73,8 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @into_folder
 def run(args: argparse.Namespace) -> None:
     chance = dict(args.chance)
-    # The metric of each task, '' for the default. Only lm-eval has a choice of
-    # metrics.
+    # The metric of each task, or '' for the default metric. Only lm-eval lets
+    # the user choose a metric.
     metrics = dict.fromkeys(args.tasks, '')
     if args.source == 'lm-eval':
         metrics = metrics_by_task(args.tasks)
@@ -101,9 +102,10 @@ def run(args: argparse.Namespace) -> None:
 def _of_models(
     args: argparse.Namespace, metrics: dict[str, str], chance: dict[str, float]
 ) -> tuple[Optional[FeatureTable], Optional[AccuracyTable]]:
-    """Return the losses and the accuracies; None if not imported.
+    """Return the losses and the accuracies.
 
-    `metrics` has the metric of each task, `chance` chance levels.
+    Each is None if the options do not ask for it. `metrics` maps tasks to
+    metrics, and `chance` maps them to chance levels.
     """
     has_accuracies = bool(metrics) and args.source == 'lm-eval'
     if args.items:
@@ -136,15 +138,15 @@ def _named_paths(paths: list[str]) -> dict[str, Path]:
     Without NAME=, a model is named after its file or folder.
     """
     names = []
-    places = []
+    files = []
     for text in paths:
         name, path = named_path(text)
         if not name:
-            name = next(iter(paths_by_model([path])))
+            [name] = paths_by_model([path])
         names.append(name)
-        places.append(Path(path))
+        files.append(Path(path))
     check_unique('names of models', names, 'Give one a name, as in NAME=PATH.')
-    return dict(zip(names, places))
+    return dict(zip(names, files))
 
 
 def _write_tables(out: Path, features: Optional[FeatureTable],
@@ -158,9 +160,9 @@ def _write_tables(out: Path, features: Optional[FeatureTable],
         if features:
             units = features.columns.units
             rows = []
-            for model, values in zip(features.models,
-                                     features.values.tolist()):
-                rows.append((model, *values))
+            losses = features.values.tolist()
+            for model, of_model in zip(features.models, losses):
+                rows.append((model, *of_model))
             write_csv(out / 'losses.csv', ('model', *units), rows)
             counts.append(counted(len(units), 'unit'))
         if accuracies:

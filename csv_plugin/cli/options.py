@@ -14,8 +14,8 @@ from csv_plugin.io.checkpoint_names import scaled_number
 from csv_plugin.io.model_tables import ModelTables
 from csv_plugin.io.tables import split_name
 
-#: Default of `--predict`. Compare with `is`: a list that the user gave is
-#: never this object.
+#: Default of `--predict`. To find out whether the user gave the option,
+#: compare its value with this list by `is`.
 TEST = ['test']
 
 
@@ -31,7 +31,8 @@ def add_option(group: Any,
 
     `name` may be several names, separated by spaces. `text` is the help, which
     states the default. An option is required if its help ends with
-    '(required)'. `kind` is the type. `settings` are passed to `add_argument`.
+    '(required)'. `kind` converts the text of a value to the value. `settings`
+    are passed to `add_argument`.
     """
     if name.startswith('--') and text.endswith('(required)'):
         settings['required'] = True
@@ -99,16 +100,18 @@ def named_number(text: str) -> tuple[str, float]:
     return name, number
 
 
-#: Options that name tables, and options that choose models of these tables.
+#: Options that name tables.
 TABLES = '--losses', '--scores', '--models', '--benchmarks'
+#: Options that choose models of these tables.
 SPLITS = '--fit', '--predict'
-#: Options for loading a model, and options for forecasts of runs.
+#: Options for loading a model.
 LOADING = '--tokenizer', '--trust-remote-code'
+#: Options for forecasts of runs.
 FORECASTS = '--predictor', '--history', '--budget', '--known'
 
-#: Options that mean the same in several verbs. The value of an option that
-#: takes a value is the arguments of `add_option` after the name; the value of
-#: a flag is its help.
+#: Options that mean the same in several verbs. A tuple has the arguments of
+#: `add_option` after the name of the option. A text is the help of an option
+#: that takes no value.
 _SHARED: dict[str, Any] = {
     '--losses': ('FILE', 'table of losses with the column model, and one '
                  'column of losses per text or item: .csv, .parquet, or '
@@ -150,7 +153,7 @@ _SHARED: dict[str, Any] = {
                     'required with servers (default: the tokenizer of the '
                     'model)'),
     '--trust-remote-code': 'run code that comes with the model (default: no)',
-    '--out': ('DIR', 'folder for what is written (required)', Path),
+    '--out': ('DIR', 'folder for the files that are written (required)', Path),
     'work_dir': ('WORK_DIR', 'time-stamped folder of the run (required)',
                  Path),
     '--wide': 'print tables with all their columns side by side (default: '
@@ -191,8 +194,9 @@ def models_of(args: argparse.Namespace,
               tables: ModelTables) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the models to fit to, and the models to predict.
 
-    With `--leave-family-out`, the second tuple may be empty. If, in addition,
-    the table of models has no splits, the first tuple contains all models.
+    With `--leave-family-out`, there need not be models to predict: the second
+    tuple may be empty. If, in addition, the table of models has no splits, the
+    first tuple contains all models.
     """
     splits = {row.split for row in tables.info.values()}
     if args.leave_family_out and args.predict is TEST and 'test' not in splits:

@@ -20,7 +20,7 @@ import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional, Union
+from typing import TYPE_CHECKING, Optional
 
 import numpy as np
 
@@ -52,10 +52,10 @@ from csv_plugin.report.run_leaderboards import run_leaderboard
 from csv_plugin.report.screen import shown_path, terminal_width
 
 if TYPE_CHECKING:
-    from csv_plugin.extras.page.rendering import HeatSection
+    from csv_plugin.extras.page.rendering import HeatMaps
 
-    #: Heat maps of a page, or the reason why there are no heat maps.
-    _HeatMaps = Union[list['HeatSection'], Missing]
+#: Maps labels to predictors, the main predictor first.
+ByLabel = Mapping[str, Predictor]
 
 
 def predictor_file(text: str) -> tuple[str, str]:
@@ -123,26 +123,28 @@ def run(args: argparse.Namespace) -> None:
     predictors = {}
     for label, file in files.items():
         predictors[label] = load_predictor(file)
-    heat_maps: '_HeatMaps' = []
+    heat_maps: 'HeatMaps' = []
     if args.page:
         # The heat maps are made first, so that errors such as wrong texts are
         # found before losses are read, which takes long.
         heat_maps = _heat_maps(args, predictors)
-    is_run = len(args.places) == 1 and Path(args.places[0],
-                                            'predictions').is_dir()
-    predict = _predict_run if is_run else _predict_places
+    predict = _predict_places
+    if len(args.places) == 1:
+        [place] = args.places
+        if Path(place, 'predictions').is_dir():
+            predict = _predict_run
     board, columns, families = predict(args, predictors, files)
     if args.page:
         _write_page(args, board, predictors, heat_maps, columns, families)
     show_leaderboard(args, board)
 
 
-def _heat_maps(args: argparse.Namespace,
-               predictors: Mapping[str, Predictor]) -> '_HeatMaps':
+def _heat_maps(args: argparse.Namespace, predictors: ByLabel) -> 'HeatMaps':
     """Return the heat maps of the main predictor, for a page."""
     # Loading matplotlib and jinja2 takes longer than a prediction.
     from csv_plugin.extras.page.rendering import heat_sections
-    main = predictors[args.predictor[0][0]]
+    main_label, _ = args.predictor[0]
+    main = predictors[main_label]
     if main.targets is None:
         refuse(args, 'a predictor of tables, which has no tokens', 'texts')
     texts = read_texts(args.texts) if args.texts else None
@@ -154,10 +156,9 @@ def _heat_maps(args: argparse.Namespace,
 _Predicted = tuple[Leaderboard, ModelColumns, Mapping[str, str]]
 
 
-def _predict_run(args: argparse.Namespace, predictors: Mapping[str, Predictor],
+def _predict_run(args: argparse.Namespace, predictors: ByLabel,
                  files: Mapping[str, str]) -> _Predicted:
-    """Predict the models of a run, and add the accuracies that it observed.
-    """
+    """Predict the models of a run, and add the run's observed accuracies."""
     for label, predictor in predictors.items():
         predictor.check_tokens(f'predictor {label!r}')
     work_dir, = args.places
@@ -166,8 +167,8 @@ def _predict_run(args: argparse.Namespace, predictors: Mapping[str, Predictor],
     known: Optional[AccuracyTable] = None
     notes: list[str] = []
     if args.known:
-        known, notes = read_known(args.known, models,
-                                  fitted_benchmarks(predictors))
+        benchmarks = fitted_benchmarks(predictors)
+        known, notes = read_known(args.known, models, benchmarks)
     board, columns = run_leaderboard(work_dir, predictors, files,
                                      bar('models'), known, families)
     main_columns = columns[next(iter(predictors))]
@@ -176,17 +177,15 @@ def _predict_run(args: argparse.Namespace, predictors: Mapping[str, Predictor],
     return board, main_columns, families or {}
 
 
-def _predict_places(args: argparse.Namespace, predictors: Mapping[str,
-                                                                  Predictor],
+def _predict_places(args: argparse.Namespace, predictors: ByLabel,
                     files: Mapping[str, str]) -> _Predicted:
     """Predict the models of a table or of dumps."""
     columns: ColumnsByLabel
     remarks: list[str] = []
     if args.losses:
-        columns = {
-            label: _of_table(predictor, args.losses)
-            for label, predictor in predictors.items()
-        }
+        columns = {}
+        for label, predictor in predictors.items():
+            columns[label] = _of_table(predictor, args.losses)
     else:
         columns, remarks = _of_dumps(predictors, args.places)
     tables = columns[next(iter(predictors))]
@@ -194,8 +193,8 @@ def _predict_places(args: argparse.Namespace, predictors: Mapping[str,
     observed: dict[tuple[str, str], float | Missing] = {}
     known: Optional[AccuracyTable] = None
     if args.known:
-        known, notes = read_known(args.known, tables,
-                                  fitted_benchmarks(predictors))
+        benchmarks = fitted_benchmarks(predictors)
+        known, notes = read_known(args.known, tables, benchmarks)
         for m, b in np.argwhere(~np.isnan(known.values)):
             cell = known.models[m], known.benchmarks[b]
             observed[cell] = known.values[m, b].item()
@@ -229,18 +228,21 @@ def _page_file(path: Path) -> Path:
 
 
 def _write_page(args: argparse.Namespace, board: Leaderboard,
-                predictors: Mapping[str, Predictor], heat_maps: '_HeatMaps',
+                predictors: ByLabel, heat_maps: 'HeatMaps',
                 columns: ModelColumns, families: Mapping[str, str]) -> None:
+    """Write the page of a leaderboard to the file of `--page`."""
     from csv_plugin.extras.page.rendering import PredictorFile, write_page
     from csv_plugin.extras.page.run_pages import page_of
     sources = []
     for label, file in args.predictor:
         sources.append(PredictorFile(label, file, predictors[label]))
     title = 'Predictions'
-    if args.losses or len(args.places) == 1:
-        title = Path(args.losses or args.places[0]).resolve().name
-    write_page(args.page,
-               page_of(title, board, sources, columns, heat_maps, families))
+    named = [args.losses] if args.losses else args.places
+    if len(named) == 1:
+        path = Path(named[0])
+        title = path.resolve().name
+    page = page_of(title, board, sources, columns, heat_maps, families)
+    write_page(args.page, page)
 
 
 def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
@@ -250,13 +252,14 @@ def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
     if args.json:
         print_json({'rows': list(board.rows()), 'notes': board.notes})
         return
-    print('\n\n'.join(filter(None, _shown(args, board))))
+    parts = filter(None, _shown(args, board))
+    print('\n\n'.join(parts))
     n_models = counted(len(board.predictions.models), 'model')
     print(f'\nPredicted {n_models}.')
-    places = [place for place in (args.page, args.out) if place]
-    for place in places:
-        print_end(place)
-    if not places:
+    written = list(filter(None, [args.page, args.out]))
+    for path in written:
+        print_end(path)
+    if not written:
         print_next(*shlex.split(args.command), '--out', 'outputs/predictions')
 
 
@@ -306,21 +309,21 @@ def _families(args: argparse.Namespace,
 def _of_table(predictor: Predictor, path: str) -> ModelColumns:
     """Return the losses of each model in a table, in the predictor's columns.
 
-    The table may have other columns, too.
+    Other columns of the table are ignored.
     """
     columns = predictor.columns
-    # No table has the columns of a predictor from token losses. A later check
-    # raises the error that says so.
+    # A table cannot have the columns of a predictor from token losses. All
+    # columns are then read, and a later check raises the error.
     units = columns.units if columns.scored is None else None
     losses = read_loss_features(path, units=units)
     return {model: losses.select([model]) for model in losses.models}
 
 
-def _of_dumps(predictors: Mapping[str, Predictor],
+def _of_dumps(predictors: ByLabel,
               places: list[str]) -> tuple[ColumnsByLabel, list[str]]:
     """Read the dumps of all models in `places`.
 
-    Returns the columns of losses of each predictor, by its label, and notes on
+    Return the columns of losses of each predictor, by its label, and notes on
     losses that were measured in different ways.
     """
     # If a place is a table of losses, `find_dumps` raises an error that says

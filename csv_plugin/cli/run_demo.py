@@ -32,12 +32,12 @@ from csv_plugin.cli.options import add_option
 from csv_plugin.core.conventions import InputError
 from csv_plugin.demo import shipped
 
-#: What is printed before the run: what happens, and how long it takes.
+#: The text that is printed before the run.
 _PLAN = ('OpenCompass runs seven small models on five exams and 250 texts: '
          'about two minutes on two idle cores.')
-#: The folder that `--where` prints for each value. `FILES` stands for
-#: `--where` without a value.
+#: The value of `--where` if the user gives none.
 FILES = 'files'
+#: Maps each value of `--where` to the folder that is printed.
 FOLDERS = {FILES: shipped.FOLDER, 'configs': PARTS}
 
 
@@ -50,9 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         instead,
         '--where',
         'WHAT',
-        'run nothing, and print the folder of its texts, models, losses and '
-        'predictors, or with --where configs the folder for the option '
-        '--config-dir of OpenCompass (default: run)',
+        "run nothing, and print the folder of the demonstration's texts, "
+        'models, losses and predictors, or with --where configs the folder '
+        'for the option --config-dir of OpenCompass (default: run)',
         nargs='?',
         const=FILES,
         choices=FOLDERS)
@@ -84,6 +84,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _copy(args: argparse.Namespace) -> None:
+    """Copy the configs that `--copy-configs` names to `--out`."""
     copy_configs(args.copy_configs, args.out)
 
 
@@ -108,7 +109,8 @@ def run_opencompass(config: Path, work_dir: Path, *options: str) -> None:
     """Run OpenCompass in a process of its own, and wait for its end.
 
     Raises:
-        ModuleNotFoundError, InputError: As in `check_opencompass`.
+        ModuleNotFoundError: OpenCompass is not installed.
+        InputError: A path contains a space.
         SystemExit: OpenCompass fails.
     """
     check_opencompass(config, work_dir)

@@ -20,22 +20,24 @@ from csv_plugin.core.conventions import InputError
 class _Verb(NamedTuple):
     """A verb of the command `salience`.
 
-    `file` is the name of its module in `csv_plugin.cli`, and `words` is its
+    `file` is the name of its module in `csv_plugin.cli`, and `help` is its
     help. `extra` is the group of optional dependencies that it needs. With
     `one_thread`, the linear algebra runs on one thread: the verb solves many
     small systems of equations, for which several threads would wait for each
     other on a busy machine.
     """
     file: str
-    words: str
+    help: str
     extra: str = ''
     one_thread: bool = False
 
     @property
     def module(self) -> str:
+        """The full name of the module."""
         return f'csv_plugin.cli.{self.file}'
 
 
+#: The verbs by name, in the order in which the help lists them.
 VERBS = {
     'demo': _Verb('run_demo', 'run the demonstration, or copy its config',
                   'opencompass'),
@@ -80,7 +82,7 @@ def make_parser(verbs: Sequence[str]) -> argparse.ArgumentParser:
     for name, verb in VERBS.items():
         part = choices.add_parser(
             name,
-            help=verb.words,
+            help=verb.help,
             formatter_class=argparse.RawDescriptionHelpFormatter)
         if name in verbs:
             module: Any = import_module(verb.module)
@@ -90,23 +92,29 @@ def make_parser(verbs: Sequence[str]) -> argparse.ArgumentParser:
     return parser
 
 
-def _run(words: Sequence[str]) -> Optional[int]:
-    verb = VERBS.get(words[0]) if words else None
+def _run(arguments: Sequence[str]) -> Optional[int]:
+    """Run the verb that the arguments name; return its exit code.
+
+    The exit code is None for 0. An `InputError` if a package that the verb
+    needs is not installed.
+    """
+    verb = VERBS.get(arguments[0]) if arguments else None
     if verb and verb.one_thread:
-        # This must be set before numpy is loaded, which reads it only then.
+        # This is set before numpy is loaded, because numpy reads it only then.
         os.environ.setdefault('OMP_NUM_THREADS', '1')
     try:
-        args = make_parser(words[:1]).parse_args(words)
-        args.command = shlex.join(['salience', *words])
+        args = make_parser(arguments[:1]).parse_args(arguments)
+        args.command = shlex.join(['salience', *arguments])
         code: Optional[int] = args.run(args)
         return code
     except ModuleNotFoundError as error:
-        package = str(error.name).partition('.')[0]
-        extra = VERBS[words[0]].extra
+        name = arguments[0]
+        package, _, _ = str(error.name).partition('.')
+        extra = VERBS[name].extra
         if package == 'csv_plugin' or not extra:
             raise
         raise InputError(
-            f'salience {words[0]}', f'the package {package!r}', 'none',
+            f'salience {name}', f'the package {package!r}', 'none',
             f"Run pip install '.[{extra}]' in a clone, or install the wheel "
             f"as 'NAME.whl[{extra}]'.") from error
 
@@ -114,9 +122,9 @@ def _run(words: Sequence[str]) -> Optional[int]:
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run the command on `argv`, by default `sys.argv[1:]`.
 
-    Returns the exit code: 0, or the code of a verdict of `salience compare`; 2
-    after bad input, 130 after Ctrl-C, or 141 if nobody reads the output any
-    more.
+    Return the exit code. It is 0, or for `salience compare` the code of the
+    verdict; 2 after an error in the input; 130 after Ctrl-C; and 141 if the
+    program that reads the output has ended.
     """
     try:
         return exit_code(_run, sys.argv[1:] if argv is None else argv)

@@ -49,8 +49,8 @@ from csv_plugin.io.model_paths import (check_tokenizers, checkpoint_folders,
                                        named_path, weights_mark)
 from csv_plugin.io.text_sets import TEXTS, read_texts, write_texts
 
-#: Names of settings that are refused: they would load other files of the model
-#: than the files that are checked for code.
+#: Names of settings that are refused, because with them other files would be
+#: loaded than the files that are checked for code.
 _ELSEWHERE = ('revision', 'code_revision', 'subfolder', 'config',
               'hf_config_path')
 #: End of the names of engines that take the address of a server.
@@ -153,7 +153,7 @@ def run(args: argparse.Namespace) -> None:
     for name, model in models.items():
         try:
             done = _score(name, model, args, texts)
-        # Go on with the other models, which may be sound.
+        # The other models are scored in spite of the error.
         except (InputError, OSError) as error:
             if len(models) == 1:
                 raise
@@ -176,34 +176,36 @@ def named_models(
     checkpoints: Optional[str],
     revisions: Sequence[str] = ()
 ) -> dict[str, str]:  # yapf: disable
-    """Return the place of each model by the name of its dump.
+    """Return the path of each model, or its name on the hub.
 
-    `models` has folders, files or names on the hub, such as `my/model`, or
-    `mine=my/model` to name the dump `mine`. `checkpoints` is a pattern of
-    folders to add. If there are `revisions`, the result has each revision of
-    each model, with names such as `model@step1000`.
+    The keys are the names of the models' dumps. `models` has folders, files or
+    names on the hub, such as `my/model`, or `mine=my/model` to name the dump
+    `mine`. `checkpoints` is a pattern of folders to add. If there are
+    `revisions`, the result has each revision of each model, with names such as
+    `model@step1000`.
     """
     names = []
-    places = []
+    paths = []
     for text in models:
         name, path = named_path(text)
         name = name or Path(path).name
         for revision in revisions:
-            names.append(f'{name}@{revision.replace("/", "-")}')
-            places.append(f'{path}@{revision}')
+            hyphenated = revision.replace('/', '-')
+            names.append(f'{name}@{hyphenated}')
+            paths.append(f'{path}@{revision}')
         if not revisions:
             names.append(name)
-            places.append(path)
+            paths.append(path)
     if checkpoints:
         for name, folder in checkpoint_folders(checkpoints).items():
             names.append(name)
-            places.append(str(folder))
+            paths.append(str(folder))
     if not names:
         raise InputError('MODEL or --checkpoints', 'one of them', 'none',
                          'Name the models to score.')
     check_unique('names of models', names)
     check_file_names('model', names, 'Give a name, as in NAME=MODEL.')
-    return dict(zip(names, places))
+    return dict(zip(names, paths))
 
 
 def _items(args: argparse.Namespace) -> TextSet:
@@ -266,9 +268,9 @@ def _scored(name: str, model: str, args: argparse.Namespace, texts: TextSet,
 
 def _checked(file: Path, model: str, args: argparse.Namespace,
              texts: TextSet) -> str:
-    """Check that an existing dump is what this call would measure.
+    """Check that an existing dump contains what this call would measure.
 
-    Returns a line to print.
+    Return a line to print.
 
     Raises:
         InputError: Texts, scored tokens, tokenizer, engine or number format of
@@ -303,10 +305,10 @@ def _mark(model: str, args: argparse.Namespace) -> str:
     """Return a fingerprint of the model and the settings of its engine.
 
     Chunks of losses of an interrupted call are used only if their fingerprint
-    is the same. It leaves out what chunks record themselves, such as the
-    number format, and whether code may run. It also leaves out the settings of
-    a server: chunks record the context, and the address and the number of
-    requests change no loss.
+    is the same. Facts that chunks record themselves, such as the number
+    format, do not change the fingerprint, nor does the permission to run code.
+    The settings of a server do not change it either: chunks record the
+    context, and the address and the number of requests change no loss.
     """
     call = [model]
     if args.url is None:
@@ -316,6 +318,7 @@ def _mark(model: str, args: argparse.Namespace) -> str:
 
 
 def _check_engine(args: argparse.Namespace, n_models: int) -> None:
+    """Raise an `InputError` for options that do not fit the engine."""
     where = f'--engine {args.engine}'
     if not args.engine.endswith(_SERVER):
         refuse(args, where, 'url')
@@ -337,6 +340,7 @@ def _check_engine(args: argparse.Namespace, n_models: int) -> None:
 
 
 def _open_engine(model: str, args: argparse.Namespace) -> tuple[Any, Any]:
+    """Return an engine that runs a model, and the tokenizer of the model."""
     from csv_plugin.lm.engines.protocol import EngineOptions
     from csv_plugin.lm.loading import load_tokenizer
     tokenizer = load_tokenizer(args.tokenizer or model, args.trust_remote_code)

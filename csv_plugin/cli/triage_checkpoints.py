@@ -56,7 +56,7 @@ from csv_plugin.triage.result import Triage
 from csv_plugin.triage.sizes import check_sizes, targets_of
 from csv_plugin.triage.watching import TriageJob
 
-#: Models and their sizes.
+#: Maps models to their numbers of parameters and training tokens.
 Sizes = Mapping[str, ModelInfo]
 
 
@@ -95,7 +95,8 @@ def run(args: argparse.Namespace) -> None:
         _need(args, 'salience triage without --losses', 'predictor', 'dumps')
         triage = _job(args).update(bar('dumps'))
     write_and_print(args, triage)
-    if not (args.json or args.losses or args.history or triage.ends):
+    has_history = args.losses or args.history
+    if not (args.json or has_history or triage.ends):
         print_next(*shlex.split(args.command), '--history',
                    'finished/*.safetensors')
 
@@ -113,7 +114,7 @@ def _need(args: argparse.Namespace, where: str, *names: str) -> None:
 
 
 def _refuse_predict(args: argparse.Namespace, where: str) -> None:
-    """Raise an `InputError` if `--predict` is given, which would be ignored.
+    """Raise an `InputError` if `--predict` is given, as it would be ignored.
     """
     if args.predict is not TEST:
         raise InputError(
@@ -122,27 +123,32 @@ def _refuse_predict(args: argparse.Namespace, where: str) -> None:
 
 
 def _job(args: argparse.Namespace) -> TriageJob:
+    """Return the job that judges the runs of `--dumps`."""
     refuse(args, '--dumps', 'scores', 'models', 'benchmarks', 'fit')
     _refuse_predict(args, '--dumps')
-    return TriageJob(
-        load_predictor(args.predictor), args.dumps, args.history,
-        args.checkpoints, args.budget, args.known)
+    predictor = load_predictor(args.predictor)
+    return TriageJob(predictor, args.dumps, args.history, args.checkpoints,
+                     args.budget, args.known)
 
 
 def _size_of_dumps(args: argparse.Namespace) -> Triage:
-    """Forecast a model from its size and from the dumps of finished runs."""
+    """Forecast a model of the size `--params` from dumps of finished runs."""
     refuse(args, '--params without --losses', 'scores', 'benchmarks', 'fit')
-    job = TriageJob(load_predictor(args.predictor), [], args.history)
+    predictor = load_predictor(args.predictor)
+    job = TriageJob(predictor, [], args.history)
     features = job.history_features()
     info = read_models(args.models)
     check_names_in(', '.join(args.history), 'models', features.models,
                    args.models, info)
     sizes = _sizes(args, info, features.models)
-    return judge_sizes(job.predictor, features, *sizes)
+    return judge_sizes(predictor, features, *sizes)
 
 
 def _of_tables(args: argparse.Namespace, is_size: bool) -> Triage:
-    """Fit to the finished runs of tables; judge runs, or forecast a model.
+    """Fit to the finished runs of tables, and judge or forecast.
+
+    If `is_size` is True, forecast a model of the size `--params`. Otherwise
+    judge the runs of `--predict`.
     """
     if is_size:
         args.predict = []
@@ -206,17 +212,18 @@ def _sizes(args: argparse.Namespace, info: Sizes,
            past: Sequence[str]) -> tuple[Sizes, Sizes]:
     """Return the models to forecast from, and the models to forecast.
 
-    The models to forecast have the requested size and are described in
-    `targets_of`. `past` are the finished runs.
+    The models to forecast have the requested size; the docstring of
+    `targets_of` describes them. `past` are the models of finished runs.
     """
     points = None
     if args.checkpoints:
         points = read_checkpoints(args.checkpoints)
         check_described(args.checkpoints, points, past)
     last: Sequence[str] = last_checkpoints(past, points)
-    # The law needs models with different numbers of tokens. If all runs end at
-    # the same number, earlier checkpoints are used as well.
-    if len({info[model].tokens for model in last}) == 1:
+    # The scaling law needs models with different numbers of tokens. If all
+    # runs end at the same number, earlier checkpoints are used as well.
+    lengths = {info[model].tokens for model in last}
+    if len(lengths) == 1:
         last = past
     models = {model: info[model] for model in last}
     check_sizes(args.models, models)

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                'the validation set, such as texts.jsonl (required)')
     add_shared(parser, '--out', '--wide', *FORECASTS, *LOADING)
     add_flag(
-        parser, '--once', 'score the checkpoints that there are, all of which '
+        parser, '--once', 'score the checkpoints that exist now, all of which '
         'must be complete, and end (default: look for new checkpoints until '
         'Ctrl-C)')
     add_option(
@@ -68,7 +68,8 @@ def run(args: argparse.Namespace) -> None:
                 f'{conclusion(live.comparison)}',
                 end='\n\n')
 
-    # Folders with other names, such as checkpoint-best, are copies of a step.
+    # Folders with other names, such as checkpoint-best, are ignored, because
+    # they are copies of the checkpoint of a step.
     job = CheckpointJob(f'{glob.escape(str(folder))}/checkpoint-*[0-9]', live,
                         say, args.tokenizer, args.trust_remote_code)
     if args.once:

@@ -1,4 +1,4 @@
-"""An engine that gets its scores from a vLLM server."""
+"""Define an engine that gets log-probabilities from a vLLM server."""
 import math
 import os
 from collections.abc import Callable
@@ -22,14 +22,15 @@ from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores
 
 #: Environment variable with the API key, for servers that ask for one.
 KEY = 'CSV_PLUGIN_API_KEY'
-#: Environment variable with the file of certificates of private certificate
-#: authorities, as the package requests reads it.
+#: Environment variable with the path of a file that contains certificates of
+#: private certificate authorities. The package requests reads it too.
 CERTIFICATES = 'REQUESTS_CA_BUNDLE'
 #: Seconds to wait for the connection, and for the next bytes of an answer. A
 #: prompt that waits in the server's queue may get no byte for minutes.
 TIMEOUT = 10, 600
-#: Seconds in which an answer must begin, and from then on end. `TIMEOUT` does
-#: not suffice: an answer that comes byte by byte never exceeds it.
+#: Seconds until an answer must begin, and seconds from its beginning until it
+#: must end. `TIMEOUT` does not suffice: an answer that comes byte by byte
+#: never exceeds it.
 PATIENCE = 900, 120
 #: Largest size of an answer, in bytes after decompression, so that no answer
 #: fills the memory. A token takes about 100 bytes, so there is room for a
@@ -40,14 +41,14 @@ _PATH = '/v1/completions'
 #: again: the first time at once, then after 1, 2, 4, ... seconds.
 RETRIES = 6
 
-#: Error messages have this text in place of an answer if a key is set, since
+#: If a key is set, error messages show this text instead of an answer, because
 #: the answer could contain the key.
 _HIDDEN = 'an answer that is not shown, because a key is set'
 _T = TypeVar('_T')
 
 
 class CompletionsEngine(RowEngine):
-    """Scores rows of token ids with a model that a vLLM server runs.
+    """Score rows of token ids with a model that a vLLM server runs.
 
     Rows are sent as token ids, never as text. The API key is read from the
     environment variable `CSV_PLUGIN_API_KEY` and is sent to this server only.
@@ -86,9 +87,11 @@ class CompletionsEngine(RowEngine):
             if type(longest) is not int:
                 raise InputError(f'model {model!r} at {self._url}',
                                  'max_model_len in the answer of the server',
-                                 self._shown(longest), 'Give the context.')
-            # One position is for the token that the server generates, and
-            # one for the last id of a window, which is only a target.
+                                 self._shown(longest),
+                                 'Give the engine the argument context.')
+            # One position is for the token that the server generates, and one
+            # for the last id of a window, which is scored but is no input for
+            # another token.
             context = longest - 2
         self._facts = EngineFacts(
             engine='vllm server',
@@ -134,7 +137,7 @@ class CompletionsEngine(RowEngine):
         return RowScores(np.array(ids), np.array(log_probs))
 
     def _card(self) -> dict[str, Any]:
-        """Return what the server states about the model."""
+        """Return what the server states about the model, as a dictionary."""
         where = self._url + '/v1/models'
         answer = self._ask('GET', '/v1/models')
         try:
@@ -202,7 +205,7 @@ class CompletionsEngine(RowEngine):
 
     def _send_once(self, method: str, path: str,
                    body: Any) -> tuple[int, bytes]:
-        """Send a request, and return the status code and the body.
+        """Send a request, and return the status code and body of the answer.
 
         An `InputError` if the answer takes too long or is too large.
         """
@@ -292,9 +295,9 @@ def _content(response: requests.Response) -> bytes:
 def _check_address(url: str, key: Optional[str]) -> None:
     """Raise an `InputError` for an address that must not be used.
 
-    These are invalid addresses, addresses that contain a user name, a
-    password, a query or a fragment, and, if a key is set, unencrypted
-    addresses of other machines.
+    It must not be invalid, nor contain a user name, a password, a query or a
+    fragment. If a key is set, it must not be an unencrypted address of another
+    machine.
     """
     where = 'address of the server'
     try:
@@ -312,11 +315,12 @@ def _check_address(url: str, key: Optional[str]) -> None:
     if key is not None and is_exposed:
         raise InputError(
             where, 'https://..., as a key is set', repr(url),
-            'Everybody on the way could read the key: use https or a tunnel '
+            'Others in the network could read the key: use https or a tunnel '
             f'to this machine, or unset {KEY}.')
 
 
 def _is_here(host: str) -> bool:
+    """Return whether a host name or an IP address means this machine."""
     if host == 'localhost':
         return True
     try:
@@ -333,14 +337,13 @@ def _key() -> Optional[str]:
         return None
     if not (key.isascii() and key.isprintable()):
         raise InputError(f'variable {KEY}', 'a key of printable ASCII',
-                         'other characters in it', 'Set it again.')
+                         'other characters in it', 'Copy the key again.')
     return key
 
 
 def _session(concurrency: int, key: Optional[str]) -> requests.Session:
     session = requests.Session()
-    # Ignore the proxies and the .netrc credentials that the machine is set up
-    # with.
+    # Ignore proxies and .netrc credentials that are set on this machine.
     session.trust_env = False
     session.verify = os.environ.get(CERTIFICATES) or True
     if key is not None:

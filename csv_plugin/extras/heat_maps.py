@@ -1,4 +1,4 @@
-"""Heat maps: texts whose tokens are coloured by their salience weight."""
+"""Make heat maps: texts whose tokens are coloured by their salience weight."""
 import html
 import math
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class HeatMap:
-    """One text cut into pieces, which joined give the text again.
+    """A text that is cut into pieces.
 
     Notebooks show the pieces in colours: blue for weights above 0, orange for
     weights below 0, and stronger colours for larger weights.
@@ -37,8 +37,9 @@ class HeatMap:
     def _repr_html_(self) -> str:
         weights = [piece.weight for piece in self.pieces]
         full = full_weight(np.array(weights))
-        coloured = [_coloured(piece, full) for piece in self.pieces]
-        words = ''.join(coloured)
+        words = ''
+        for piece in self.pieces:
+            words += _coloured(piece, full)
         title = html.escape(visible(self.text.text_id))
         # In elements of these classes, Jupyter leaves dollar signs as they
         # are and typesets no formulas.
@@ -51,17 +52,19 @@ def heat_map(text: Text, spans: TokenSpans, weights: NDArray) -> list[Piece]:
     """Cut a text into pieces at the boundaries of its tokens.
 
     `weights` has one weight per token, NaN for tokens that are not counted.
-    Tokens with a boundary inside a character form one piece. Its weight is
-    the mean over the bytes of its counted tokens. Bytes that no token covers
-    form a piece without a weight.
+    Neighbouring tokens whose boundary is inside a character form one piece,
+    whose weight is the mean over the bytes of its counted tokens. Bytes that
+    no token covers form a piece without a weight.
     """
     data = utf8_bytes(text.text)
+    starts = spans.starts
+    ends = spans.ends
     ends_of_text = [0, len(data)]
-    edges = np.concatenate([spans.starts, spans.ends, ends_of_text])
+    edges = np.concatenate([starts, ends, ends_of_text])
     cuts = np.intersect1d(edges, char_bounds(text.text))
     # The weight of the token that each byte belongs to, NaN in gaps.
     by_byte = np.full(spans.n_bytes, np.nan)
-    for start, end, weight in zip(spans.starts, spans.ends, weights):
+    for start, end, weight in zip(starts, ends, weights):
         by_byte[start:end] = weight
     pieces = []
     for start, end in zip(cuts[:-1], cuts[1:]):
@@ -88,9 +91,10 @@ def strongest_maps(predictor: Predictor,
     weights = predictor.token_weights(benchmark)
     targets = predictor.targets
     if targets is None or targets.fingerprint != texts.fingerprint:
+        expected = predictor.columns.fingerprint
         raise InputError(
-            'texts', 'the validation set of the predictor, '
-            f'{predictor.columns.fingerprint}', texts.fingerprint,
+            'texts', 'the validation set of the predictor, with the '
+            f'fingerprint {expected}', f'the fingerprint {texts.fingerprint}',
             'Give the file of texts that the predictor was trained on.')
     end_tokens = np.cumsum(targets.spans.n_tokens)
     by_text = np.split(weights, end_tokens[:-1])
@@ -110,12 +114,13 @@ def strongest_maps(predictor: Predictor,
 
 
 def full_weight(weights: NDArray) -> float:
-    """Return the absolute weight from which on the colour is full.
+    """Return the smallest absolute weight that is shown in full colour.
 
-    It is the 99th percentile of the absolute weights above 0, or 1 if there
-    are none.
+    It is the 99th percentile of the absolute weights above 0, or 1 if all
+    weights are 0 or NaN.
     """
-    sizes = np.abs(weights[np.isfinite(weights)])
+    known = weights[np.isfinite(weights)]
+    sizes = np.abs(known)
     sizes = sizes[sizes > 0]
     if not sizes.size:
         return 1.0

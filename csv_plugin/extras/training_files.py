@@ -1,4 +1,4 @@
-"""Writes the files of a training: a predictor, tables and pictures."""
+"""Write the files of a training: a predictor, tables and pictures."""
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Optional
@@ -19,6 +19,7 @@ from csv_plugin.report.leaderboard_tables import write_markdown
 from csv_plugin.report.study_tables import (leaderboard, summary,
                                             write_predictions, write_report)
 
+#: Names of files in the folder of a training, and of the folder of pictures.
 PREDICTOR, PICTURES, STEPS = 'predictor.safetensors', 'pictures', 'steps.csv'
 
 
@@ -34,8 +35,8 @@ def write_training(out: Path,
     The first of `predictors` is the trained predictor, the second the
     baseline. `command` is the command line that the report shows, `remarks`
     are notes that the report gives on all benchmarks, and `steps` are the
-    steps of Algorithm 2, if it was the training method. Returns the text of
-    `summary(study, title, wide)`.
+    steps of Algorithm 2, if it was the training method. Return the text of
+    `summary(study, title, wide)`, for the screen.
     """
     trained = next(iter(predictors.values()))
     losses = trained.loss_table(collection.losses)
@@ -43,8 +44,10 @@ def write_training(out: Path,
     fitted = trained.fit_models
     shown = [model for model in collection.info if model not in fitted]
     n_fitted = len(collection.info) - len(shown)
-    title = f'{counted(len(shown), "model")} predicted from {n_fitted}'
+    n_shown = counted(len(shown), 'model')
+    title = f'{n_shown} predicted from {n_fitted}'
     pictures = out / PICTURES
+    # Files of an earlier training, which are removed.
     earlier = [
         *pictures.glob('*.png'),
         *pictures.glob('*.svg'),
@@ -78,10 +81,12 @@ def _write_steps(path: Path, steps: TrainingSteps) -> None:
         errors.append(steps.mse(split))
     # The axes are splits, steps and benchmarks.
     by_step = np.array(errors)
-    # After a benchmark has stopped, its curve is NaN.
+    # After training on a benchmark has stopped, its curve is NaN.
     is_running = ~np.isnan(steps.curve.alpha)
     rows = []
     for b, benchmark in enumerate(steps.benchmarks):
-        for step in np.flatnonzero(is_running[:, b]).tolist():
-            rows.append((benchmark, step, *by_step[:, step, b]))
+        run_steps = np.flatnonzero(is_running[:, b])
+        for step in run_steps.tolist():
+            of_splits = by_step[:, step, b]
+            rows.append((benchmark, step, *of_splits))
     write_csv(path, header, rows)

@@ -9,7 +9,7 @@ _PART = re.compile(
     r'(?P<words>[a-z][a-z_-]*)?=?(?P<number>[0-9]{1,18})'
     r'(?P<scale>(\.[0-9]{1,18})?[kmbt]?)(?:[_-](?!\Z)|\Z)',
     re.ASCII | re.IGNORECASE)
-#: What a number states that follows these words.
+#: Maps words in a name to what the number behind them states.
 _COUNTED = {
     '': 'step',
     'step': 'step',
@@ -26,6 +26,7 @@ _COUNTED = {
     'phase': 'stage',
     'ingredient': 'ingredient',
 }
+#: Factors that the letters behind a number mean.
 _SCALES = {'k': 10**3, 'm': 10**6, 'b': 10**9, 't': 10**12}
 
 
@@ -36,7 +37,7 @@ class Revision(NamedTuple):
     (1) and annealing (2), follow each other. The name does not tell whether
     the steps and tokens of a later stage are counted from the beginning of
     this stage. If a stage is run several times, `ingredient` is the number of
-    the run; it is 0 if the name states none.
+    the run; it is 0 if the name states no such number.
     """
     step: int
     tokens: float = math.nan
@@ -55,7 +56,9 @@ class Revision(NamedTuple):
 
 
 def read_revision(name: str) -> Optional[Revision]:
-    """Read the name of a revision or folder; None if it states no clear step.
+    """Read the name of a revision or folder of a checkpoint.
+
+    The result is None if the name does not state a step, or not clearly.
 
     >>> read_revision('checkpoint-500')
     Revision(step=500, tokens=nan, stage=1, ingredient=0)
@@ -82,11 +85,15 @@ def read_revision(name: str) -> Optional[Revision]:
     if 'step' not in stated:
         return None
     revision = Revision(
-        int(stated['step']), scaled_number(stated.get('tokens', 'nan')),
-        int(stated.get('stage', 1)), int(stated.get('ingredient', 0)))
-    # A step has at least one token. If there seem to be fewer tokens, their
-    # unit is unknown or their number was rounded.
-    return None if revision.tokens < revision.step else revision
+        step=int(stated['step']),
+        tokens=scaled_number(stated.get('tokens', 'nan')),
+        stage=int(stated.get('stage', 1)),
+        ingredient=int(stated.get('ingredient', 0)))
+    # A step has at least one token. If the name seems to state fewer tokens,
+    # their unit is unknown or their number was rounded.
+    if revision.tokens < revision.step:
+        return None
+    return revision
 
 
 def scaled_number(text: str) -> float:

@@ -1,7 +1,7 @@
 """Read, write and check the data that a predictor is trained on.
 
-A collection has the token losses and the accuracies of many models, and the
-texts of the losses.
+A collection contains the token losses and the accuracies of many models, and
+the texts on which the losses were measured.
 """
 import os
 import warnings
@@ -36,7 +36,7 @@ from csv_plugin.io.text_sets import TEXTS, read_texts, write_texts
 
 #: Name of the table of models in the folder of a collection.
 MODELS = 'models.csv'
-#: What errors about the accuracies of OpenCompass runs begin with.
+#: The beginning of errors about the accuracies of OpenCompass runs.
 _RUNS = 'runs'
 #: Accuracies by model and benchmark.
 _Scores = Mapping[str, Mapping[str, Optional[float]]]
@@ -69,8 +69,8 @@ class Collection:
     def coverage(self, fitted: Sequence[str]) -> list[str]:
         """Return lines that tell how complete the losses and accuracies are.
 
-        The first line is on the losses, each further line on a benchmark.
-        `fitted` are the models to fit a predictor to.
+        The first line is about the losses, each further line about a
+        benchmark. `fitted` are the models to fit a predictor to.
 
         Raises:
             InputError: No model in `fitted` has an accuracy on some benchmark.
@@ -162,9 +162,9 @@ def collect(texts: TextSet,
         benchmarks (Mapping[str, BenchmarkInfo]): Chance level and number of
             items by benchmark.
         runs (Sequence[FilePath]): Time-stamped folders, the newest last. If
-            several have the same dump or accuracy, the last one counts.
-            Accuracies come from the runs that have a summary; at least one run
-            must have one.
+            several runs have the same dump or accuracy, the last run counts.
+            Accuracies come from the runs with a summary; at least one run must
+            have a summary.
         dumps (Sequence[FilePath]): Paths as in `find_dumps`, used only if
             there are no runs.
         scores (Optional[FilePath]): Table as in `read_accuracy_columns`, or
@@ -221,10 +221,11 @@ def collect(texts: TextSet,
 def _read_losses(texts: TextSet, models: Sequence[str],
                  runs: Sequence[FilePath], dumps: Sequence[FilePath],
                  progress: Progress) -> dict[str, TokenLossDump]:
-    """Return the dump of every model, by its name.
+    """Return the dump of every model, by the name of the model.
 
     Raises:
-        InputError: Models have no dump that can be used; it names all of them.
+        InputError: Models have no dump that can be used. The error names all
+            of these models.
     """
     files = {} if runs else find_dumps(dumps)
     rest = [name for name in files if name not in models]
@@ -259,9 +260,10 @@ def _read_losses(texts: TextSet, models: Sequence[str],
 
 def _first_dump(model: str, places: Sequence[DumpPlace],
                 fingerprint: str) -> TokenLossDump:
-    """Read a model's dump from the first place with a dump that can be used.
+    """Read the first dump of a model that can be used.
 
-    A warning tells why dumps in earlier places could not be used.
+    `places` say where dumps may be. If an earlier dump could not be used, a
+    warning tells why.
     """
     reasons = []
     failed = []
@@ -300,10 +302,12 @@ def _scores_of_runs(
         benchmarks: Sequence[str]) -> tuple[_Scores, dict[str, str]]:
     """Return accuracies by model and benchmark, and metrics by benchmark.
 
-    If several runs have an accuracy, the last run counts. The metrics are of
-    benchmarks that have other metrics than accuracies in all runs.
+    If several runs have the same accuracy, the last run counts. The second
+    result has the benchmarks without an accuracy in any run, and the names of
+    their other metrics.
     """
-    # A run without a summary was given up; the other runs are still used.
+    # A run without a summary was given up and is not used. If no run has a
+    # summary, reading the runs raises the error.
     finished = []
     for run in runs:
         if newest_summary(run, SUMMARY):
@@ -323,7 +327,7 @@ def _scores_of_runs(
 
 def _without(benchmarks: Mapping[str, BenchmarkInfo],
              others: Mapping[str, str]) -> dict[str, BenchmarkInfo]:
-    """Return the benchmarks that are not in `others`, and warn of the rest.
+    """Return the benchmarks that are not in `others`, and warn of `others`.
 
     `others` has the metrics of benchmarks whose metrics are no accuracies.
     """
@@ -346,9 +350,10 @@ def _without(benchmarks: Mapping[str, BenchmarkInfo],
 def _check_percent(accuracies: AccuracyTable) -> None:
     """Refuse a benchmark whose results in percent seem to be fractions.
 
-    The accuracies, already divided by 100, are those of two or more models.
-    All are at most 0.01 and below half of the chance level, while 100 times
-    their median is at least half of the chance level.
+    `accuracies` are already divided by 100. A benchmark is refused if two or
+    more models have an accuracy, all accuracies are at most 0.01 and below
+    half of the chance level, and 100 times their median is at least half of
+    the chance level.
     """
     for name, chance, values in zip(accuracies.benchmarks, accuracies.chance,
                                     accuracies.values.T):
@@ -358,8 +363,8 @@ def _check_percent(accuracies: AccuracyTable) -> None:
         are_low = values.max() <= 0.01 < chance / 2
         if are_low and chance / 2 <= 100 * np.median(values):
             raise InputError(
-                f'accuracies on {name!r}', 'percentages, as OpenCompass has',
-                f'no score above 1, where guessing gives {100 * chance:.3g} '
-                '%: they seem to be fractions',
+                f'accuracies on {name!r}', 'percentages, as in OpenCompass',
+                'no accuracy above 1 %, where guessing gives '
+                f'{100 * chance:.3g} %: they seem to be fractions',
                 'Let the evaluator give percent, and remove its files in '
                 'results/. Or give a table of fractions.')

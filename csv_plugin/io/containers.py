@@ -1,4 +1,4 @@
-"""Containers: safetensors files with a JSON header and a digest of the bytes.
+"""Read and write containers: safetensors files with a header and a digest.
 
 The safetensors metadata have a single key, the kind of the container, such as
 'csv_plugin.dump'. Its value is the header: a JSON object with
@@ -22,8 +22,9 @@ from csv_plugin.io.json_files import check_fields, parse_json
 
 #: Version of the format; files of another version are refused.
 FORMAT_VERSION = 1
+#: Text in front of the digest, by which it is found in the bytes of a file.
 _LABEL = 'csv_plugin sha256:'
-#: What is in place of the digest while the digest is computed.
+#: The text that replaces the digest while the digest is computed.
 PLACEHOLDER = f'{_LABEL}{"0" * 64}'
 
 
@@ -35,7 +36,8 @@ def write_container(path: FilePath, kind: str, header: Mapping[str, Any],
     # safetensors writes arrays that are not contiguous wrongly, without error.
     contiguous = {key: np.ascontiguousarray(arrays[key]) for key in arrays}
     with atomic_path(path) as temporary:
-        # A file by safetensors' `save_file` could be read by its owner only.
+        # `save_file` of safetensors is not used, because only the owner could
+        # read its files.
         data = save(contiguous, metadata={kind: text})
         digest = _digest(data).encode()
         data = data.replace(PLACEHOLDER.encode(), digest, 1)
@@ -44,14 +46,17 @@ def write_container(path: FilePath, kind: str, header: Mapping[str, Any],
 
 def read_container(path: FilePath, kind: str,
                    remedy: str) -> tuple[dict[str, Any], dict[str, NDArray]]:
-    """Return the header and the arrays of a container of this kind."""
+    """Return the header and the arrays of a container of this kind.
+
+    `remedy` says in errors what to do about a damaged file.
+    """
     data = read_bytes(path)
     try:
         arrays = load(data)
         length = int.from_bytes(data[:8], 'little')
         description = json.loads(data[8:8 + length])
         metadata = description.get('__metadata__') or {}
-    # KeyError: an array has a type that numpy does not have.
+    # A KeyError means that an array has a type that numpy does not have.
     except (SafetensorError, KeyError, ValueError) as error:
         raise InputError(path, 'a readable safetensors file', f'{error}',
                          remedy) from error
@@ -76,18 +81,19 @@ def read_container(path: FilePath, kind: str,
 
 
 def _digest(data: bytes) -> str:
+    """Return the label and the SHA-256 of some bytes."""
     return f'{_LABEL}{hashlib.sha256(data).hexdigest()}'
 
 
 @contextmanager
 def errors_name(where: FilePath, expected: str, remedy: str) -> Iterator[None]:
-    """Raise each `InputError` of the body again with the file in its text.
+    """Name the file in each `InputError` that the `with` body raises.
 
-    The new error says that `where` was expected to have `expected`, and
-    contains the original error.
+    The body's error is replaced by an error that says that `expected` was
+    expected in the file `where`, and that quotes the body's error.
     """
     try:
         yield
     except InputError as error:
-        raise InputError(where, expected, f'values that are not ({error})',
+        raise InputError(where, expected, f'other values ({error})',
                          remedy) from error

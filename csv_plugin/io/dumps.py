@@ -1,4 +1,6 @@
-"""Token-loss dumps: files with one model's loss on every token of some texts.
+"""Read, write and join token-loss dumps.
+
+A dump is a file with one model's loss on every token of some texts.
 
 docs/appendix/binary_files.md describes the format. NaN stands for a token that
 the model did not score.
@@ -26,7 +28,8 @@ from csv_plugin.io.model_paths import paths_by_model
 
 KIND = 'csv_plugin.dump'
 
-#: Names of the columns that have a number for each token.
+#: Names of the columns that have a number for each token: the first byte of
+#: the token and the byte behind its last one, and its loss.
 _SPANS, _LOSSES = ('starts', 'ends'), 'losses'
 #: Types of fields of `DumpInfo` in JSON; all other fields are texts.
 _TYPES = {
@@ -62,7 +65,8 @@ def write_dump(path: FilePath, dump: TokenLossDump) -> None:
     for name, column in columns.items():
         arrays[name] = _packed(name, column)
     header = asdict(dump.info)
-    header['versions'] = dict(sorted(dump.info.versions.items()))
+    versions = dump.info.versions
+    header['versions'] = {name: versions[name] for name in sorted(versions)}
     header['texts'] = list(texts.ids)
     _info(path, header)
     write_container(path, KIND, header, arrays)
@@ -96,7 +100,7 @@ def read_dump(path: FilePath) -> TokenLossDump:
     losses = _unpacked(path, arrays, _LOSSES, total)
     with errors_name(path, 'token losses', _REMEDY):
         spans = TextSpans(starts, ends, n_tokens, n_bytes)
-        digits = tuple(row.tobytes().hex() for row in hashes)
+        digits = tuple(bytes(row).hex() for row in hashes)
         # Dumps of different models often have equal texts, and in a series
         # also equal tokens, which are then held in memory only once.
         names = _shared(names)
@@ -108,7 +112,7 @@ def read_dump(path: FilePath) -> TokenLossDump:
 
 @lru_cache(maxsize=16)
 def _shared(value: Any) -> Any:
-    """Return the same object for equal values, to save memory."""
+    """Return the same object for equal values, so that it is stored once."""
     return value
 
 
@@ -138,9 +142,9 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
     """Join one or more dumps of one model, each of a part of the texts.
 
     The order of the dumps does not matter. A text may occur in several dumps
-    if its losses in them are equal. With an `expected` validation set, all of
-    its texts must occur, and the result has the texts in its order. Without
-    one, texts are sorted by text id.
+    if its losses in these dumps are equal. If a validation set is `expected`,
+    all of its texts must occur, and the result has the texts in its order.
+    Otherwise the texts are sorted by text id.
     """
     shards = list(dumps)
     info = shards[0].info
@@ -149,15 +153,15 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
         info = _shared_info(info, shard.info)
     parts = [TextLosses.of(shard.texts) for shard in shards]
     texts = TextLosses.concatenate(parts)
-    place: dict[str, int] = {}
+    first_row: dict[str, int] = {}
     for row, text_id in enumerate(texts.ids):
-        first = place.setdefault(text_id, row)
+        first = first_row.setdefault(text_id, row)
         if first != row and not _same(texts, first, row):
             raise InputError(where, 'the same losses of a text in all shards',
                              f'different losses on {text_id!r}',
                              'Remove the shards of an earlier run.')
     if expected is None:
-        sorted_rows = [place[text_id] for text_id in sorted(place)]
+        sorted_rows = [first_row[text_id] for text_id in sorted(first_row)]
         texts = texts.select(sorted_rows)
     else:
         if info.fingerprint != expected.fingerprint:
@@ -171,13 +175,14 @@ def merge_dumps(dumps: Iterable[TokenLossDump],
 
 
 def _shared_info(first: DumpInfo, info: DumpInfo) -> DumpInfo:
-    """Return what two shards record of the scoring, which must be the same.
+    """Return the record of two shards, which must be the same in both.
 
-    If only their folders differ, the folder in the result is empty.
+    Only their folders may differ; the folder in the result is then empty.
     """
     if first.folder != info.folder:
         first = replace(first, folder='')
         info = replace(info, folder='')
+    # Names and values of the fields of the record.
     for name, value in vars(first).items():
         other = getattr(info, name)
         if other != value:
@@ -226,13 +231,17 @@ def _packed(name: str, values: NDArray) -> NDArray[np.uint8]:
         # Differences are small, so they compress better.
         values = np.diff(values, prepend=0)
     if name == _LOSSES:
-        # NaN has many bit patterns; one of them is written for all.
-        values = np.where(np.isnan(values), np.nan, values)
+        # NaN has many bit patterns. All are replaced by the same pattern, so
+        # that equal dumps give equal files.
+        is_unscored = np.isnan(values)
+        values = np.where(is_unscored, np.nan, values)
     numbers = values.astype(_dtype(name))
-    by_number = numbers.view(np.uint8).reshape(-1, 4)
-    # All first bytes of the numbers, then all second bytes, and so on.
-    by_place = by_number.T.tobytes()
-    compressed = zlib.compress(by_place)
+    all_bytes = numbers.view(np.uint8)
+    by_number = all_bytes.reshape(-1, 4)
+    # All first bytes of the numbers come first, then all second bytes, and so
+    # on, because bytes in this order compress better.
+    by_byte = by_number.T.tobytes()
+    compressed = zlib.compress(by_byte)
     return np.frombuffer(compressed, np.uint8)
 
 
@@ -252,8 +261,9 @@ def _unpacked(where: FilePath, arrays: Mapping[str, NDArray], name: str,
     if len(data) != size or not inflater.eof:
         raise InputError(f'{where}, {name!r}', f'{count} numbers',
                          'another count', _REMEDY)
-    by_place = np.frombuffer(data, np.uint8).reshape(4, count)
-    by_number = np.ascontiguousarray(by_place.T)
+    all_bytes = np.frombuffer(data, np.uint8)
+    by_byte = all_bytes.reshape(4, count)
+    by_number = np.ascontiguousarray(by_byte.T)
     values = by_number.view(_dtype(name))[:, 0]
     if name in _SPANS:
         return np.cumsum(values, dtype=np.int64)
@@ -263,14 +273,17 @@ def _unpacked(where: FilePath, arrays: Mapping[str, NDArray], name: str,
 
 
 def _dtype(name: str) -> str:
+    """Return the type of numbers that a column is stored as."""
     return '<f4' if name == _LOSSES else '<i4'
 
 
 def _bytes_of(where: FilePath, arrays: Mapping[str, NDArray],
               name: str) -> NDArray:
-    """Return an array of bytes of a file, or raise `InputError` without it."""
-    array = arrays.get(name)
-    found = 'none' if array is None else f'{array.dtype}'
-    if array is None or array.dtype != np.uint8:
-        raise InputError(where, f'an array {name!r} of bytes', found, _REMEDY)
+    """Return an array of a file, which must consist of bytes."""
+    expected = f'an array {name!r} of bytes'
+    if name not in arrays:
+        raise InputError(where, expected, 'none', _REMEDY)
+    array = arrays[name]
+    if array.dtype != np.uint8:
+        raise InputError(where, expected, f'{array.dtype}', _REMEDY)
     return array

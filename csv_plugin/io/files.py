@@ -23,20 +23,20 @@ FilePath = str | os.PathLike[str]
 NOT_THERE = 'no such file or folder'
 #: Pattern of the names of files and folders that are still being written.
 _TEMPORARY = re.compile(r'[.]tmp_[0-9a-f]{16}([.].{0,11})?')
-#: Largest file, in bytes, that is read: half of the physical memory, so that
-#: what is made of its content still fits.
+#: Largest file, in bytes, that is read. It is half of the physical memory, so
+#: that the objects that are made of the content still fit.
 _MOST_BYTES = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 2
-#: Prefix of hidden folders with the complete files of a `file_set`, which
-#: have not all been moved to their final paths yet.
+#: Prefix of hidden folders with the files of a `file_set` that is complete,
+#: but whose files have not all been moved to their final paths yet.
 _WHOLE = '.set_'
-#: While a `file_set` is written: the folder of its final paths, and the hidden
-#: folder in which its files are written first.
+#: While a `file_set` is being written, the folder of its final paths, and the
+#: hidden folder in which its files are written first; otherwise None.
 _STAGE: ContextVar[Optional[tuple[Path, Path]]] = ContextVar(
     'folder of a set, and of its files before', default=None)
 
 
 def check_target(path: FilePath) -> None:
-    """Check that a file can be written, before a long computation of it."""
+    """Check that a file can be written, before its content is computed."""
     target = Path(path)
     with _plain_errors(target):
         if not target.parent.is_dir():
@@ -66,13 +66,15 @@ def atomic_path(path: FilePath) -> Iterator[Path]:
     """
     target = Path(path)
     stage = _STAGE.get()
-    # Folders that a set still lacks are made when it is complete.
+    # In a set, the folder of the file may be made only when the set is
+    # complete.
     if not stage or target.exists():
         check_target(target)
     if stage:
         temporary = _staged(target, *stage)
     else:
-        # Not made by tempfile, whose files only their owner may read.
+        # The module tempfile is not used, because only their owner could read
+        # its files.
         name = f'.tmp_{token_hex(8)}{target.suffix[:12]}'
         temporary = target.with_name(name)
     try:
@@ -94,13 +96,13 @@ def file_set(folder: FilePath, *earlier: Path) -> Iterator[None]:
     """Make all files that the `with` statement writes appear together.
 
     The files lie below `folder`, which is made if it does not exist. They are
-    written into a hidden folder in it. If the `with` statement fails, none of
-    them appears; else the hidden folder is renamed, and its files are moved to
-    their final paths. If a process is killed during the moves, the next
-    `sole_writer` of the folder moves the rest; if it is killed earlier, its
-    hidden folder is removed later. `earlier` are files to remove with the
-    move, unless the set writes files at the same paths. A set inside of
-    another set is written together with it.
+    first written into a hidden folder inside `folder`. If the `with` statement
+    fails, no file appears; else the hidden folder is renamed, and its files
+    are moved to their final paths. If a process is killed during the moves,
+    the next `sole_writer` of `folder` moves the rest. If it is killed earlier,
+    the hidden folder is removed by a later process. `earlier` are files to
+    remove at the time of the moves, unless the set writes files at the same
+    paths. A set inside of another set is written together with the outer set.
     """
     outer = _STAGE.get()
     if outer:
@@ -129,9 +131,9 @@ def file_set(folder: FilePath, *earlier: Path) -> Iterator[None]:
 
 @contextmanager
 def _held(path: Path, is_folder: bool = False) -> Iterator[None]:
-    """Make a temporary file or folder, and lock it until the end.
+    """Make a temporary file or folder, and lock it while the body runs.
 
-    The lock tells other processes that this one is alive and writes there.
+    The lock tells other processes that this process is alive and writes there.
     Temporary files and folders of killed processes are removed first.
     """
     _remove_leftovers(path.parent)
@@ -162,6 +164,7 @@ def _remove_leftovers(folder: Path) -> None:
 
 
 def _remove_leftover(path: Path) -> None:
+    """Remove a temporary file or folder, unless a process holds its lock."""
     with suppress(OSError), ExitStack() as opened:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         opened.callback(os.close, handle)
@@ -173,7 +176,11 @@ def _remove_leftover(path: Path) -> None:
 
 
 def _mark_removed(earlier: Iterable[Path], root: Path, stage: Path) -> None:
-    """Put an empty file into the set for each earlier file to remove."""
+    """Put an empty file into a set for each file in `earlier` that exists.
+
+    `_move` removes the earlier files because of these empty files. `root` is
+    the folder of the set, and `stage` its hidden folder.
+    """
     for path in filter(Path.exists, earlier):
         check_target(path)
         _staged(path, root, stage).touch()
@@ -191,19 +198,19 @@ def _move(whole: Path) -> None:
 
     An empty file means that the file at its final path is to be removed.
     """
-    places = {
-        file: whole.parent / file.relative_to(whole)
-        for file in whole.rglob('*') if file.is_file()
-    }
-    # All earlier files go first, so that files of two sets never mix.
-    for place in places.values():
-        with _plain_errors(place):
-            place.unlink(missing_ok=True)
-    for file, place in places.items():
+    targets = {}
+    for file in whole.rglob('*'):
+        if file.is_file():
+            targets[file] = whole.parent / file.relative_to(whole)
+    # All earlier files are removed first, so that files of two sets never mix.
+    for target in targets.values():
+        with _plain_errors(target):
+            target.unlink(missing_ok=True)
+    for file, target in targets.items():
         if file.stat().st_size:
-            with _plain_errors(place, file):
-                place.parent.mkdir(exist_ok=True)
-                os.replace(file, place)
+            with _plain_errors(target, file):
+                target.parent.mkdir(exist_ok=True)
+                os.replace(file, target)
     shutil.rmtree(whole, ignore_errors=True)
 
 
@@ -212,8 +219,9 @@ def sole_writer(folder: FilePath) -> Iterator[None]:
     """Refuse to go on while another `sole_writer` has the same folder.
 
     The folder is made if it does not exist, and removed in the end if it was
-    made and is still empty. On file systems without locks, nothing is checked.
-    Files of sets that killed processes left are moved or removed first.
+    made here and is still empty. On file systems without locks, other writers
+    are not noticed. Files of sets that killed processes left are moved or
+    removed first; see `file_set`.
 
     Raises:
         InputError: Another process writes into the folder.
@@ -255,7 +263,7 @@ def _plain_errors(target: Path, *written: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        # Errors about other files are not about writing these.
+        # An error about another file has another cause.
         if error.errno is None or str(error.filename) not in names:
             raise
         raise InputError(
@@ -303,7 +311,7 @@ def read_lines(path: FilePath) -> Iterator[bytes]:
 
 @contextmanager
 def _opened(path: FilePath) -> Iterator[BinaryIO]:
-    """Open a file, and turn errors until it is closed into `InputError`."""
+    """Open a file, and turn errors while it is open into `InputError`."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise InputError(
             os.fspath(path), 'a file', 'a folder or a device',
@@ -318,7 +326,7 @@ def _opened(path: FilePath) -> Iterator[BinaryIO]:
     except InputError:
         raise
     except (OSError, ValueError, EOFError, zlib.error, MemoryError) as error:
-        # ValueError: the path contains a null character.
+        # A ValueError means that the path contains a null character.
         problem = (
             getattr(error, 'strerror', None) or str(error)
             or type(error).__name__)

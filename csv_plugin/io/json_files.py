@@ -12,6 +12,7 @@ from csv_plugin.io.files import FilePath, read_bytes, read_lines, write_text
 #: products of such numbers are finite.
 LARGEST = 1e60
 _Type = TypeVar('_Type')
+#: What errors call the types of JSON values.
 _NAMES = {
     str: 'a text',
     int: 'a whole number',
@@ -31,7 +32,8 @@ def parse_json(text: str | bytes,
     JSON but which some programs write.
 
     Raises:
-        InputError: It is not such a text, or contains a lone surrogate.
+        InputError: The text is not JSON, is not UTF-8, or contains a lone
+            surrogate.
     """
     try:
         if isinstance(text, bytes):
@@ -49,11 +51,12 @@ def parse_json(text: str | bytes,
 
 
 def _refuse(constant: str) -> None:
+    """Raise an error for NaN or Infinity, for `json.loads`."""
     raise ValueError(f'the number {constant}')
 
 
 def read_json(path: FilePath, remedy: str) -> Any:
-    """Return the value in a JSON file, as `parse_json` does."""
+    """Return the value in a JSON file; see `parse_json`."""
     return parse_json(read_bytes(path), path, remedy)
 
 
@@ -67,8 +70,8 @@ def check_fields(where: FilePath, part: str, values: Any,
                  fields: Mapping[str, str], remedy: str) -> None:
     """Check that a JSON object has fields of the right types.
 
-    `part` is the name of the object in errors. `fields` has the type of each
-    field, one of the keys of `_CHECKS`, such as 'a text'.
+    `part` is the name of the object in errors. `fields` maps the name of each
+    field to its type, which is a key of `_CHECKS` such as 'a text'.
     """
     if not isinstance(values, dict):
         raise InputError(where, f'{part} with named fields',
@@ -91,6 +94,7 @@ def is_number(value: Any) -> TypeGuard[float]:
 
 
 def _is_moderate(value: Any) -> bool:
+    """Return whether a value is a number of at most `LARGEST`."""
     return is_number(value) and abs(value) <= LARGEST
 
 
@@ -152,8 +156,8 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 class JsonPart(NamedTuple):
     """A JSON object of a file, with checked access to its fields.
 
-    `where` says in errors where the object is, and `remedy` what to do about a
-    wrong field. All methods raise `InputError` if the field is missing or of
+    In errors, `where` says where the object is, and `remedy` what to do about
+    a wrong field. All methods raise `InputError` if the field is missing or of
     another type.
     """
     where: str
@@ -206,7 +210,7 @@ class JsonPart(NamedTuple):
 
 
 def inside(value: Any, *names: str) -> Any:
-    """Return the field of nested objects that a path of names leads to.
+    """Return a field of nested objects: `value[names[0]][names[1]]...`.
 
     The result is None if one of the names is missing.
     """

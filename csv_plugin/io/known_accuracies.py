@@ -17,9 +17,9 @@ def read_known(path: FilePath,
                models: Collection[str],
                benchmarks: Collection[str],
                may_come: bool = False) -> tuple[AccuracyTable, list[str]]:
-    """Read known accuracies of models that are predicted on benchmarks.
+    """Read known accuracies of models whose other accuracies are predicted.
 
-    Returns a table of the accuracies of `models` on `benchmarks`, and notes
+    Return a table of the accuracies of `models` on `benchmarks`, and notes
     that name the other models and benchmarks of the file, which are ignored.
 
     Args:
@@ -27,14 +27,14 @@ def read_known(path: FilePath,
             benchmark.
         models (Collection[str]): Models with losses.
         benchmarks (Collection[str]): Benchmarks of the predictor.
-        may_come (bool): Accept a table without any of these models, whose
-            losses may be measured later.
+        may_come (bool): Whether losses of further models may be measured
+            later. A table without any of `models` is then accepted.
 
     Raises:
         InputError: The file cannot be used (see `read_scores_alone`); an
             unknown name in it seems to be a misspelt name of a model or
-            benchmark that it lacks; or it has no accuracy of `models` on
-            `benchmarks`, and not `may_come`.
+            benchmark that is missing in it; or it has no accuracy of `models`
+            on `benchmarks`, although `may_come` is False.
     """
     file = os.fspath(path)
     table = read_scores_alone(file)

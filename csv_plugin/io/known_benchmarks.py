@@ -1,4 +1,4 @@
-"""Chance levels and numbers of items of common benchmarks."""
+"""Look up chance levels and numbers of items of common benchmarks."""
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -28,9 +28,9 @@ def benchmark_infos(names: Sequence[str],
                     chance: Mapping[str, float]) -> dict[str, BenchmarkInfo]:
     """Return the chance level and number of items of each named benchmark.
 
-    They are those of `known_benchmarks`. `chance` gives levels of other
-    benchmarks, or levels to use in place of the known ones. The number of
-    items is 0 where it is unknown.
+    The values come from `known_benchmarks`. `chance` contains the levels of
+    benchmarks that are unknown there, or levels that replace the known levels.
+    The number of items is 0 where it is unknown.
     """
     check_list('benchmarks', names)
     infos = known_benchmarks()

@@ -11,14 +11,15 @@ import numpy as np
 from csv_plugin.core.arrays import Floats
 from csv_plugin.core.metric_names import LOSSES, is_accuracy
 
-#: Words for counts and settings of a training, one of which the name of such a
-#: column has, and other words that may be beside it in the name.
+#: Words for counts and settings of a training. The name of a column of counts
+#: or settings contains at least one of them.
 _COUNTS = frozenset(
     'step steps iter iters iteration iterations epoch epochs update updates '
     'token tokens flop flops flos param params parameters lr learningrate '
     'batchsize gradnorm walltime wallclock runtime elapsed seconds timestamp '
     'time dt tok mem memory hours index idx samples globalstep unnamed'.split(
     ))
+#: Other words that the name of such a column may contain.
 _BESIDE = frozenset(
     'global total num n number of train training trainer eval val valid '
     'validation optimizer optim input seen consumed current max count per '
@@ -30,13 +31,15 @@ _SCORES = frozenset(['bleu', 'rouge', 'auroc'])
 #: Last words of the names of measures that are not accuracies. Words that also
 #: end names of benchmarks, such as `passage_count`, are not among them.
 _MEASURES = LOSSES | {'byte', 'loglikelihood', 'toxicity'}
-#: Words for a mean over benchmarks, one of which the name of such a column
-#: has, and other words that may be beside it in the name.
+#: Words for a mean over benchmarks. The name of a column of means contains at
+#: least one of them.
 _MEANS = frozenset('mean average avg overall'.split())
+#: Other words that the name of such a column may contain.
 _BESIDE_MEANS = frozenset('acc accuracy score macro micro total of'.split())
 
 
 def _words(name: str) -> list[str]:
+    """Return the words and numbers in a name, in lower case."""
     return re.findall(r'[^\W\d_]+|\d+', name.lower())
 
 
@@ -50,7 +53,7 @@ def _is_count(name: str) -> bool:
     is_setting = words[:1] in (['lr'], ['timer'])
     if is_setting or words[:2] == ['learning', 'rate']:
         return True
-    # Such as 'batch size', which is 'batchsize' in `_COUNTS`.
+    # `_COUNTS` contains pairs of words as one word, such as 'batchsize'.
     pairs = [first + second for first, second in zip(words, words[1:])]
     if _COUNTS.isdisjoint([*words, *pairs]):
         return False
@@ -71,8 +74,8 @@ def _counts(columns: Sequence[str]) -> dict[str, str]:
 def no_losses(columns: Sequence[str], values: Floats) -> dict[str, str]:
     """Return the columns that cannot be losses, with the reason for each.
 
-    `values` has the values of M models in K columns, `(M, K)`, NaN where there
-    is none. Some columns are found by their names, such as `step` or
+    `values` are the values of M models in K columns, `(M, K)`, NaN where a
+    cell is empty. Some columns are found by their names, such as `step` or
     `train/lr`, others by their values.
     """
     found = _counts(columns)
@@ -91,16 +94,18 @@ def no_losses(columns: Sequence[str], values: Floats) -> dict[str, str]:
         for k, name in enumerate(columns):
             if usable[k] and name not in found:
                 rest.append(k)
-        for place in find(values[:, rest]):
-            name = columns[rest[place]]
+        for index in find(values[:, rest]):
+            name = columns[rest[index]]
             found[name] = reason
     return found
 
 
 def _whole(values: Floats) -> list[int]:
-    """Return the columns of whole numbers, if other columns have hardly any.
+    """Return indices of columns that contain only whole numbers.
 
-    A column of zeros is not among them. Indices are returned.
+    The result is empty if there are no other columns, or if more than a few of
+    the numbers in the other columns are whole, too. A column of zeros is not
+    in the result.
     """
     is_whole = values == np.round(values)
     share = is_whole.mean(axis=0)
@@ -150,6 +155,7 @@ def _far(values: Floats) -> list[int]:
     return sorted(far)
 
 
+#: Functions that find columns which cannot be losses, with the reason.
 _REASONS = {
     _whole: 'whole numbers',
     _constant: 'the same for all models',
@@ -160,8 +166,9 @@ _REASONS = {
 def no_accuracies(columns: Sequence[str]) -> dict[str, str]:
     """Return the columns whose names show that they are no accuracies.
 
-    The values of the result are reasons. A mean over benchmarks, beside two
-    benchmarks or more, would count them twice, so it is among these columns.
+    The values of the result are the reasons. If there are two benchmarks or
+    more, a mean over benchmarks is among these columns, because it would count
+    the benchmarks twice.
     """
     found = _counts(columns)
     means = {}
@@ -178,12 +185,12 @@ def no_accuracies(columns: Sequence[str]) -> dict[str, str]:
 
 
 def _is_mean(words: Sequence[str]) -> bool:
-    """Return whether the words of a name are those of a mean over benchmarks.
+    """Return whether a name with these words means a mean over benchmarks.
 
     >>> names = 'Avg. score', 'mean of 5', 'mmlu average'
     >>> [_is_mean(_words(name)) for name in names]
     [True, True, False]
     """
     words = [word for word in words if not word.isdecimal()]
-    return (not _MEANS.isdisjoint(words)
-            and _MEANS.union(_BESIDE_MEANS).issuperset(words))
+    known_words = _MEANS | _BESIDE_MEANS
+    return not _MEANS.isdisjoint(words) and known_words.issuperset(words)

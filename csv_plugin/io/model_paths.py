@@ -10,9 +10,10 @@ from csv_plugin.core.formatting import shortened
 from csv_plugin.io.checkpoint_names import read_revision
 from csv_plugin.io.files import FilePath, check_file_names
 
-#: Patterns of files with weights, and of the model's configuration.
+#: Patterns of files with weights and of the config of a model.
 _WEIGHTS = '*.safetensors', '*.bin', 'config.json'
-#: Patterns of files; a folder with a tokenizer has at least one of them.
+#: Patterns of files of tokenizers. A folder with a tokenizer has at least one
+#: such file.
 _TOKENIZERS = 'tok*', 'vocab*', '*.model', '*.tiktoken', 'tekken*'
 
 #: Remedy for two paths that give the same name.
@@ -25,8 +26,8 @@ def paths_by_model(
 ) -> dict[str, Path]:  # yapf: disable
     """Return the file or folder of each model, by the model's name.
 
-    A mapping gives the names. Other paths are named after the file, without
-    its suffix, or the folder.
+    If `paths` is a mapping, its keys are the names. Otherwise a model has the
+    name of its folder, or of its file without the suffix.
 
     Raises:
         InputError: Two paths have the same name, or `paths` is a single path.
@@ -63,11 +64,12 @@ def _model_name(path: Path) -> str:
 def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
     """Find the folders of checkpoints by a pattern, `runs/*/checkpoint-*`.
 
-    Returns absolute paths by names `run@step`, sorted by run and step. The
-    step is read from the name of the folder, such as `step1000`, `1000` or
-    `iter_0001000`, by `read_revision`. If the folder's name states more than a
-    step, such as tokens, the whole name takes the place of the step. The run
-    is named after the parent folders, as many as `levels`, joined by hyphens.
+    Return absolute paths by names `run@step`, sorted by run and step.
+    `read_revision` reads the step from the name of the folder, such as
+    `step1000`, `1000` or `iter_0001000`. If this name states more than a step,
+    such as tokens, the whole name replaces the step. The name of the run
+    consists of the names of the innermost parent folders, as many as `levels`,
+    joined by hyphens.
 
     Raises:
         InputError: No folder matches, the name of a folder states no step, or
@@ -115,7 +117,8 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
 def weights_mark(path: FilePath) -> str:
     """Return a fingerprint of names, sizes and times of a model's files.
 
-    It is empty if there are no files with weights, as for a name on the hub.
+    It is an empty string if there are no files with weights, as for a name on
+    the hub.
     """
     root = Path(path)
     files = []

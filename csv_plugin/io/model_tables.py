@@ -37,7 +37,8 @@ SCORES, BENCHMARKS = 'scores.csv', 'benchmarks.csv'
 #: Name of the file, in the folder of a table, that records on which weights
 #: and with which settings the numbers were measured.
 MEASURED = 'measured.json'
-#: Remedies in errors about cells that are not numbers, such as 'N/A' or '-'.
+#: Remedies in errors about cells that are not numbers, such as 'N/A' or '-',
+#: in tables of accuracies and in tables of losses.
 _NOT_RUN = 'Leave the cell empty where the benchmark was not run.'
 _NO_LOSS = 'Leave a model or a column with gaps out: no loss may be empty.'
 _IMPORT_AGAIN = 'Import the numbers again, or remove the file.'
@@ -163,12 +164,12 @@ def _chosen(file: str, table: ModelColumns,
             units: Sequence[str]) -> ModelColumns:
     """Return the columns `units` of a table, in this order."""
     check_list('units', units)
-    place = {unit: k for k, unit in enumerate(table.columns)}
+    index_of = {unit: k for k, unit in enumerate(table.columns)}
     kept = []
     missing = []
     for unit in units:
-        if unit in place:
-            kept.append(place[unit])
+        if unit in index_of:
+            kept.append(index_of[unit])
         else:
             missing.append(unit)
     if missing:
@@ -176,7 +177,7 @@ def _chosen(file: str, table: ModelColumns,
         if len(missing) > 1:
             found += f' ({len(missing)} missing in all)'
         wanted = frozenset(units)
-        others = [name for name in place if name not in wanted]
+        others = [name for name in table.columns if name not in wanted]
         raise InputError(file, f'the {len(units)} columns of the predictor',
                          found, _on_missing(missing, others))
     return ModelColumns(table.models, tuple(units), table.values[:, kept])
@@ -255,11 +256,10 @@ def read_accuracies(scores_path: FilePath,
                     benchmarks_path: FilePath) -> AccuracyTable:
     """Read accuracies, and the chance levels of their benchmarks.
 
-    The formats are those of `read_accuracy_columns` and
-    `tables.read_benchmarks`. Models and benchmarks are in the order of the
-    table of accuracies; the table of benchmarks may have others. Columns that
-    cannot be accuracies (see `no_accuracies`) are left out, and a warning
-    names them.
+    `read_accuracy_columns` and `tables.read_benchmarks` describe the formats.
+    Models and benchmarks are in the order of the table of accuracies; the
+    table of benchmarks may have further benchmarks. Columns that cannot be
+    accuracies (see `no_accuracies`) are left out, and a warning names them.
 
     Raises:
         InputError: One of the files cannot be used, or a benchmark with
@@ -276,14 +276,17 @@ def read_accuracies(scores_path: FilePath,
 def read_scores_alone(path: FilePath) -> AccuracyTable:
     """Read accuracies whose chance levels and numbers of items are not known.
 
-    Columns are read, left out or refused as by `read_accuracies`. Chance
+    Columns are read, left out or refused as in `read_accuracies`. Chance
     levels and numbers of items are set to 0.
     """
     return scores_alone(*_accuracies_alone(path))
 
 
 def _accuracies_alone(path: FilePath) -> ModelColumns:
-    """Read the columns of a table that may be accuracies; warn of others."""
+    """Read the columns of a table that may be accuracies.
+
+    A warning names the other columns.
+    """
     table = read_accuracy_columns(path)
     return _left_out(
         os.fspath(path), table, no_accuracies(table.columns), 'accuracies')
@@ -328,7 +331,8 @@ def write_accuracies(folder: FilePath, table: AccuracyTable) -> None:
     main = [int(name in table.main) for name in table.benchmarks]
     if not all(main):
         columns['main'] = main
-    write_csv(root / BENCHMARKS, list(columns), zip(*columns.values()))
+    info = zip(*columns.values())
+    write_csv(root / BENCHMARKS, list(columns), info)
 
 
 def scores_alone(models: Sequence[str], benchmarks: Sequence[str],
@@ -345,8 +349,8 @@ def scores_alone(models: Sequence[str], benchmarks: Sequence[str],
 def _read(file: str, losses: bool) -> ModelColumns:
     """Read a table in the format that the ending of its name states.
 
-    `losses` says that the table has losses; else it has accuracies, and a
-    safetensors file is refused.
+    If `losses` is True, the table contains losses. Otherwise it contains
+    accuracies, and a safetensors file is refused.
     """
     ending = Path(file).suffix.lower()
     if ending == '.csv':
@@ -365,18 +369,21 @@ def _read(file: str, losses: bool) -> ModelColumns:
 def _of_csv(file: str, losses: bool) -> ModelColumns:
     """Read a CSV file with a column `model` and columns of numbers.
 
-    `losses` is as in `_read`.
+    The numbers are losses if `losses` is True, else accuracies.
     """
     rows = read_rows(file, ('model', ))
-    columns = tuple(name for name in rows[0].cells if name != 'model')
+    columns = list(rows[0].cells)
+    columns.remove('model')
     if not columns:
         raise InputError(f'{file}, header', "a column besides 'model'", 'none',
                          'Add one column per text or benchmark.')
     models = []
-    values = np.empty((len(rows), len(columns)))
+    shape = len(rows), len(columns)
+    values = np.empty(shape)
     for m, row in enumerate(rows):
         models.append(row.cells['model'])
-        values[m] = [decimal(row.cells[name]) for name in columns]
+        numbers = [decimal(row.cells[name]) for name in columns]
+        values[m] = numbers
     # `decimal` gives NaN for an empty cell, which is allowed, and for a cell
     # with text that is no number, which is an error.
     wrong = []
@@ -391,8 +398,9 @@ def _of_csv(file: str, losses: bool) -> ModelColumns:
         row, column = wrong[0]
         on_gaps = _NO_LOSS if losses else _NOT_RUN
         remedy = f'{DIGITS} {on_gaps}'
-        raise row.error(column, 'a number', remedy, _and_more(places[1:]))
-    return ModelColumns(tuple(models), columns, values)
+        more = _and_more(places[1:])
+        raise row.error(column, 'a number', remedy, more)
+    return ModelColumns(tuple(models), tuple(columns), values)
 
 
 def _of_tensor(file: str) -> ModelColumns:
@@ -403,18 +411,22 @@ def _of_tensor(file: str) -> ModelColumns:
     remedy = "Write 'losses' as float32, in the order of the files beside it."
     try:
         tensors = load(read_bytes(file))
-    # KeyError: numpy does not have the type of a tensor.
+    # A KeyError means that numpy does not have the type of a tensor.
     except (SafetensorError, KeyError, ValueError) as error:
         raise InputError(file, "a tensor 'losses'", str(error),
                          remedy) from error
     if 'losses' not in tensors:
-        names = shortened(', '.join(map(repr, tensors)), 100)
+        found = 'none'
+        if tensors:
+            names = ', '.join(map(repr, tensors))
+            found = f'only {shortened(names, 100)}'
         raise InputError(
-            file, "a tensor 'losses'", f'only {names}' if names else 'none',
+            file, "a tensor 'losses'", found,
             'Give a table of losses of several models here. Dumps (token '
             'losses of one model each) have an argument of their own.')
     values = tensors['losses']
-    rows = read_rows(Path(file).with_name('models.csv'), ('model', ))
+    names_of_models = Path(file).with_name('models.csv')
+    rows = read_rows(names_of_models, ('model', ))
     models = tuple(row.cells['model'] for row in rows)
     units = Path(file).with_name('units.txt')
     lines = read_text(units).strip().split('\n')
@@ -452,12 +464,17 @@ def _refuse(file: str, table: ModelColumns, wrong: Booleans, expected: str,
 
 
 def _and_more(places: Sequence[str]) -> str:
-    """Return text on the further cells that an error is about, '' if none."""
+    """Return text that lists the further cells that an error is about.
+
+    It is '' if there are no further cells.
+    """
     if not places:
         return ''
-    sign = ':' if len(places) <= 3 else ', such as'
+    n_more = len(places)
     named = ', '.join(places[:3])
-    return f', and {len(places)} more such cells{sign} {named}'
+    if n_more <= 3:
+        return f', and {n_more} more such cells: {named}'
+    return f', and {n_more} more such cells, such as {named}'
 
 
 def write_measured(folder: FilePath, records: Sequence[Measured]) -> Path:

@@ -1,4 +1,4 @@
-"""Models and accuracies of the paper (Ge et al. 2025), and splits of models.
+"""Return the models, splits and accuracies of the paper (Ge et al. 2025).
 
 All models have the names that Tables 3 and 4 of the paper give them. 57 models
 are in both `paper_models` and `paper_accuracies`. Only in `paper_accuracies`
@@ -14,15 +14,16 @@ from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_tables import read_accuracies
 from csv_plugin.io.tables import ModelInfo, read_models, read_rows
 
-#: What a user gives in place of a path to get the table of the paper.
+#: What a user gives instead of a path to get the tables of the paper.
 PAPER = 'paper'
 _DATA = files('csv_plugin') / 'data'
 
 
 class PaperWeights(NamedTuple):
-    """Name of a model on the hub, and number of GPUs of 80 GB to run it on.
+    """The name of a model on the hub, and the number of GPUs to run it on.
 
-    In 16 bits, its weights fill less than half of the memory of these GPUs.
+    The GPUs have 80 GB each. In 16 bits, the weights of the model fill less
+    than half of the memory of these GPUs.
     """
     path: str
     gpus: int
@@ -56,7 +57,7 @@ def paper_models() -> dict[str, ModelInfo]:
 def paper_weights() -> dict[str, PaperWeights]:
     """Return where the weights of the 59 models of Tables 3 and 4 are.
 
-    The result is by name of the model, base models first. InternLM2 and 2.5
+    The keys are the names of the models, base models first. InternLM2 and 2.5
     need the Python code that comes with their weights.
     """
     with as_file(_DATA / 'paper_list.csv') as path:
@@ -72,7 +73,8 @@ def paper_weights() -> dict[str, PaperWeights]:
 def read_models_or_paper(path: FilePath) -> dict[str, ModelInfo]:
     """Read a table of models, or return the models of the paper for 'paper'.
 
-    Of the paper, they are the 57 models with both accuracies and a split.
+    The models of the paper are the 57 models that have both accuracies and a
+    split in it.
     """
     if path != PAPER:
         return read_models(path)

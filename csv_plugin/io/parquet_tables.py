@@ -37,8 +37,8 @@ def read_numbers(path: FilePath,
                  key: str) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
     """Read a table with a column `key` of names and other columns of numbers.
 
-    Returns the M names, the names of the K other columns, and the numbers in
-    them, `(M, K)`, NaN where a cell is empty.
+    Return the M names, the names of the K other columns, and the numbers in
+    these columns, `(M, K)`, NaN where a cell is empty.
     """
     with _intact(path):
         table = _opened(path).read()
@@ -60,7 +60,8 @@ def read_numbers(path: FilePath,
                              str(table.column(key).type),
                              'Write the names as texts.')
         check_unique(f'{path}, column {key!r}', names)
-        values = np.empty((len(names), len(units)))
+        shape = len(names), len(units)
+        values = np.empty(shape)
         for k, unit in enumerate(units):
             column = table.column(unit)
             if not pa.types.is_floating(column.type):
@@ -74,6 +75,7 @@ def read_numbers(path: FilePath,
 
 
 def _opened(path: FilePath) -> pq.ParquetFile:
+    """Open a Parquet file."""
     # pyarrow could take a path for a network address, so it gets the bytes.
     return pq.ParquetFile(
         pa.BufferReader(read_bytes(path)), page_checksum_verification=True)

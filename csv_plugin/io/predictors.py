@@ -1,15 +1,15 @@
-"""Save and load predictors as safetensors files: arrays, and the rest as JSON.
+"""Save and load predictors as safetensors files with a JSON header.
 
-A file holds the training data (losses and accuracies) and the result of the
+A file contains the training data (losses and accuracies) and the result of the
 fit: the hyper-parameters, which mean losses each benchmark follows, and the
 mode of the posterior. Loading a file executes nothing in it, and needs neither
 torch nor the scoring LM. docs/appendix/binary_files.md describes the layout.
-As a file may come from anyone, types and shapes of all arrays are checked, and
-that all indices are inside of the arrays that they point into.
+As a file may come from anyone, the types and shapes of all arrays are checked,
+and also whether all indices are inside of the arrays that they point into.
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 import scipy
@@ -33,8 +33,10 @@ from csv_plugin.io.json_files import LARGEST, check_fields
 
 KIND = 'csv_plugin.predictor'
 
+#: Maps names to arrays.
 _Arrays = Mapping[str, NDArray]
 
+#: Types of the fields of the header.
 _HEADER_FIELDS = {
     'fingerprint': 'a text',
     'units': 'a list of texts',
@@ -48,10 +50,10 @@ _HEADER_FIELDS = {
     'sources': 'a list of texts',
     'settings': 'values by name',
 }
-#: Layouts of arrays: the kind of number (see `_KINDS`), then a letter for the
-#: length of each axis, or the length itself. K is the number of columns, n of
-#: models, B of benchmarks, U of units, F of forms, A of tokens of answers, and
-#: C of all other columns.
+#: Layouts of arrays. The first letter is the kind of number (see `_KINDS`).
+#: Then follows, for each axis, a letter for its length, or the length itself.
+#: K is the number of columns, n of models, B of benchmarks, U of units, F of
+#: forms, A of tokens of answers, and C of all other columns.
 _FIT = {
     'uniform': 'fK',
     'mean_losses': 'f2',
@@ -63,7 +65,8 @@ _FIT = {
     'units.columns': 'iU',
 }
 #: Layouts of the arrays of an `AccuracyModel`, and of the arrays of each of
-#: its forms. H is the number of hyper-parameters, C here that of mean losses.
+#: its forms. H is the number of hyper-parameters. Here, C is the number of
+#: mean losses.
 _MODEL = {'model.floor': 'fB', 'model.shares': 'fFB'}
 _FORM = {'hyper': 'fH', 'shares': 'fCB', 'tangent_dual': 'fBn', 'doubt': 'fnB'}
 #: Layouts of the arrays of a `CurveModel`. `left_out` is -1 where there is no
@@ -89,8 +92,8 @@ _KINDS = {'f': 'floating-point numbers', 'i': 'whole numbers', 'b': 'booleans'}
 
 #: The largest number below 1.
 BELOW_1 = float(np.nextafter(1, 0))
-#: Largest absolute value of exponents and of logarithms of hyper-parameters
-#: that is accepted: even the square of e to this power is far from overflow.
+#: Largest absolute value that is accepted for exponents and for logarithms of
+#: hyper-parameters. Even the square of e to this power is far from overflow.
 LARGEST_LOG = 50.
 
 _REMEDY = 'Train the predictor again or fetch an intact copy.'
@@ -232,13 +235,13 @@ def _units(header: Mapping[str, Any], arrays: _Arrays,
            columns: NDArray) -> Units:
     """Read which columns are units, and which are tokens of answers."""
     n_columns = len(header['units'])
-    _check_places('units.columns', columns, n_columns)
+    _check_indices('units.columns', columns, n_columns)
     answers = {}
     for b, name in enumerate(header['benchmarks']):
         key = f'units.answers.{b}'
         if key in arrays:
             part = _taken('units', arrays, {key: 'iA'})
-            _check_places(key, part[key], n_columns)
+            _check_indices(key, part[key], n_columns)
             answers[name] = part[key]
     sources = np.array(header['sources'], dtype=np.str_)
     return Units(columns, sources, answers)
@@ -292,7 +295,7 @@ def _losses(part: _Arrays, units: Units) -> Floats:
 
 
 def _model(path: FilePath, header: Mapping[str, Any], arrays: _Arrays,
-           fit: Fit) -> Union[AccuracyModel, CurveModel]:
+           fit: Fit) -> AccuracyModel | CurveModel:
     """Read the `AccuracyModel` or the `CurveModel` of a predictor."""
     n_models, n_benchmarks = fit.observed.accuracies.shape
     lengths = dict(n=n_models, B=n_benchmarks)
@@ -328,16 +331,17 @@ def _model(path: FilePath, header: Mapping[str, Any], arrays: _Arrays,
                                            part['model.floor'],
                                            part['model.shares'], found)
     except np.linalg.LinAlgError as error:
-        raise InputError(path, 'a covariance', f'{error}', _REMEDY) from error
+        raise InputError(path, 'a positive definite covariance matrix',
+                         f'{error}', _REMEDY) from error
     deviations = [model.usual_deviations, model.noise]
     if not np.isfinite(deviations).all():
         raise InputError(path, 'finite standard deviations',
-                         'infinite or missing ones', _REMEDY)
+                         'infinite deviations or NaN', _REMEDY)
     return model
 
 
-def _check_range(name: str, values: NDArray, low: Union[float, NDArray],
-                 high: Union[float, NDArray]) -> None:
+def _check_range(name: str, values: NDArray, low: float | NDArray,
+                 high: float | NDArray) -> None:
     """Raise an `InputError` unless all numbers are in `low`..`high`."""
     is_outside = (values < low) | (values > high)
     if is_outside.any():
@@ -381,9 +385,10 @@ def _settings(path: FilePath, values: Mapping[str, Any]) -> Settings:
 
 def _tokens(where: FilePath, header: Mapping[str, Any],
             arrays: _Arrays) -> tuple[TargetTokens, 'scipy.sparse.csc_array']:
-    """Read the tokens of the scoring LM, and the matrix from them to columns.
+    """Read the tokens of the scoring LM, and the matrix of the columns.
 
-    The matrix, `(T, K)`, has what a nat of each token adds to each column.
+    An entry of the matrix, `(T, K)`, says how much a column grows if the loss
+    of a token grows by one nat.
     """
     texts = header['texts']
     n_units = len(header['units'])
@@ -395,7 +400,7 @@ def _tokens(where: FilePath, header: Mapping[str, Any],
         spans = TextSpans(part['tokens.starts'], part['tokens.ends'],
                           part['tokens.per_text'], part['tokens.n_bytes'])
         # Compiled code of scipy uses these indices without checking them.
-        _check_places('matrix.token', tokens, n_tokens)
+        _check_indices('matrix.token', tokens, n_tokens)
         pointers = _offsets(part, 'matrix.per_column', len(tokens))
         matrix = scipy.sparse.csc_array(
             (part['matrix.value'], tokens, pointers),
@@ -405,12 +410,12 @@ def _tokens(where: FilePath, header: Mapping[str, Any],
         return targets, matrix
 
 
-def _check_places(name: str, places: NDArray, n: int) -> None:
+def _check_indices(name: str, indices: NDArray, n: int) -> None:
     """Raise an `InputError` for an index outside of an array of length n."""
-    is_outside = (places < 0) | (places >= n)
+    is_outside = (indices < 0) | (indices >= n)
     if is_outside.any():
         raise InputError(name, f'indices 0 to {n - 1}',
-                         f'{places.min()} to {places.max()}', _REMEDY)
+                         f'{indices.min()} to {indices.max()}', _REMEDY)
 
 
 def _offsets(part: _Arrays, name: str, total: int) -> NDArray:
@@ -435,9 +440,10 @@ def _taken(where: FilePath,
            **lengths: int) -> dict[str, NDArray]:
     """Return the arrays of a file that have these layouts, by their names.
 
-    In the file, each name has the prefix. All axes with the same letter must
-    have the same length: the one in `lengths`, or else the length of the first
-    such axis. All numbers must be finite.
+    In the file, the prefix stands before each name. All axes with the same
+    letter must have the same length. It is the length in `lengths`, or if the
+    letter is not there, the length of the first such axis. All numbers must be
+    finite.
     """
     for name, layout in layouts.items():
         kind = layout[0]

@@ -1,4 +1,7 @@
-"""CSV tables of models and benchmarks; errors name the line and the column."""
+"""Read and write CSV tables, such as tables of models and benchmarks.
+
+Errors name the line and the column.
+"""
 import csv
 import io
 import math
@@ -32,6 +35,10 @@ class ModelInfo:
     split: str
     params_b: float
     tokens: float = math.nan
+
+
+#: Maps models to their family, split and size.
+Infos = Mapping[str, ModelInfo]
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,10 @@ class CsvRow:
               expected: str,
               remedy: str,
               more: str = '') -> InputError:
-        """Return the error for a cell; `more` is text on other such cells."""
+        """Return the error for a cell.
+
+        `more` is text about further cells with the same error.
+        """
         cell = self.cells[column]
         found = repr(cell) if cell else 'an empty cell'
         return InputError(f'{self.path}, {self.place(column)}', expected,
@@ -112,9 +122,10 @@ class CsvRow:
 def read_rows(path: FilePath, columns: Sequence[str]) -> list[CsvRow]:
     """Read a CSV file in UTF-8 with a header and at least one row.
 
-    The file must have the given columns and may have others. The first given
-    column is the key: its cells must not be empty or occur twice. Rows and
-    last columns without any text, as spreadsheets leave them, are skipped.
+    The file must have the given columns and may have further columns. The
+    first given column is the key: its cells must not be empty, and no text may
+    occur in it twice. Spreadsheets leave rows without any text, and empty
+    columns at the end; both are skipped.
     """
     file = os.fspath(path)
     key = columns[0]
@@ -174,7 +185,8 @@ def _header(where: str, names: list[str], columns: Sequence[str]) -> list[str]:
 
 
 def _records(file: str) -> list[tuple[int, list[str]]]:
-    """Return line number and stripped cells of every row with text."""
+    """Return the line number and the stripped cells of every row with text.
+    """
     text = read_text(file)
     # Unescaping is slow on millions of cells, and seldom needed.
     has_escapes = "'" in text
@@ -198,7 +210,7 @@ def _records(file: str) -> list[tuple[int, list[str]]]:
 
 
 def split_name(text: str) -> str:
-    """Return the name of a split; 'val' stands for 'validation'."""
+    """Return the name of a split; 'val' is short for 'validation'."""
     return 'validation' if text == 'val' else text
 
 
@@ -227,9 +239,10 @@ def read_models(path: FilePath) -> dict[str, ModelInfo]:
 def read_benchmarks(path: FilePath) -> dict[str, BenchmarkInfo]:
     """Read a table with the columns `benchmark`, `chance` and `n_items`.
 
-    An empty cell of `n_items` means that the number is unknown. A column
-    `main` has 0 for benchmarks that means leave out; a missing column or an
-    empty cell means 1. The result has the benchmarks in the order of the file.
+    An empty cell of `n_items` means that the number is unknown. In the column
+    `main`, 0 says that means over benchmarks leave the benchmark out. Without
+    this column, or if its cell is empty, the benchmark is in the means. The
+    result has the benchmarks in the order of the file.
     """
     benchmarks = {}
     for row in read_rows(path, ('benchmark', 'chance', 'n_items')):
@@ -256,8 +269,8 @@ def check_names_in(path: FilePath, kind: str, names: Collection[str],
                    other_path: FilePath, known: Collection[str]) -> None:
     """Raise an `InputError` if a file has names that another file lacks.
 
-    `names` are in the file `path`, `known` in `other_path`. `kind` is what
-    they name, such as 'models'.
+    `names` are in the file `path`, and `known` are in the file `other_path`.
+    `kind` is what the names name, such as 'models'.
     """
     missing = [name for name in names if name not in known]
     if missing:
@@ -269,8 +282,8 @@ def check_names_in(path: FilePath, kind: str, names: Collection[str],
             f'{os.fspath(path)}.')
 
 
-def _splits_of(models: Sequence[str], info: Mapping[str,
-                                                    ModelInfo]) -> set[str]:
+def _splits_of(models: Sequence[str], info: Infos) -> set[str]:
+    """Return the splits of some models."""
     return {info[model].split for model in models}
 
 
@@ -324,8 +337,8 @@ def write_csv(path: FilePath, header: Sequence[str],
               rows: Iterable[Sequence[object]]) -> None:
     """Write a CSV file; it appears completely or not at all.
 
-    Floats are written with all their digits, and NaN as an empty cell. Texts
-    are written as `csv_cell` says.
+    Floats are written with all their digits, and NaN as an empty cell.
+    `csv_cell` says how texts are written.
     """
     # File names that are not Unicode cannot be encoded, so they are escaped.
     with atomic_path(path) as temporary, temporary.open(
@@ -343,6 +356,7 @@ def write_csv(path: FilePath, header: Sequence[str],
 
 
 def _cell(value: object) -> object:
+    """Return a value as it is written into a CSV file."""
     if isinstance(value, str):
         return csv_cell(value)
     # Only NaN, of any float type, differs from itself.

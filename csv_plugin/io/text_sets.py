@@ -1,4 +1,5 @@
-"""Read and write validation sets, and read the one in this package."""
+"""Read and write validation sets, such as the one that comes with the package.
+"""
 import json
 from codecs import BOM_UTF8
 from collections.abc import Mapping
@@ -61,10 +62,10 @@ def _text(where: str, record: Any) -> Text:
         record = {'source': '', 'answer': None} | record
     check_fields(where, 'the line', record, _FIELDS, _REMEDY)
     answer = record['answer']
-    place = None
+    answer_range = None
     if isinstance(answer, list) and list(map(type, answer)) == [int, int]:
         first, end = answer
-        place = first, end
+        answer_range = first, end
     elif answer is not None:
         raise InputError(
             where, "two whole numbers as 'answer'",
@@ -72,7 +73,8 @@ def _text(where: str, record: Any) -> Text:
             'the answer in the text, and the position after its last '
             'character, counted from 0.')
     with errors_name(where, 'a text with a valid answer', _REMEDY):
-        return Text(record['text_id'], record['text'], record['source'], place)
+        return Text(record['text_id'], record['text'], record['source'],
+                    answer_range)
 
 
 def write_texts(path: FilePath, texts: TextSet) -> None:

@@ -2,7 +2,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Optional, Union
+from typing import Optional
 
 import numpy as np
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -25,7 +25,7 @@ from csv_plugin.lm.engines.windows import window_stride
 CHUNK = 32
 
 
-def dump_losses(model: Union[PreTrainedModel, Engine],
+def dump_losses(model: PreTrainedModel | Engine,
                 tokenizer: PreTrainedTokenizerBase,
                 texts: TextSet,
                 part: Optional[Sequence[Text]] = None,
@@ -37,11 +37,11 @@ def dump_losses(model: Union[PreTrainedModel, Engine],
     `token_losses` says which tokens are scored. `part` contains the texts to
     score, by default all texts; `io.dumps.merge_dumps` joins the dumps of
     parts. `name` is the name of the model in the dump, by default its path.
-    For the other arguments, see `token_losses`. Losses are in nats, one
-    `TokenLosses` per scored text.
+    The remaining arguments are explained in `token_losses`. The returned dump
+    has one `TokenLosses` per scored text, in nats.
 
     Raises:
-        InputError: As in `token_losses`.
+        InputError: `token_losses` refuses the model, the tokenizer or a text.
     """
     engine = as_engine(model)
     facts = engine.facts
@@ -80,15 +80,15 @@ def answers_alone(dump: TokenLossDump, texts: TextSet) -> TokenLossDump:
     return replace(dump, texts=texts_left)
 
 
-def score(model: Union[PreTrainedModel, Engine],
+def score(model: PreTrainedModel | Engine,
           tokenizer: PreTrainedTokenizerBase,
           texts: TextSet,
           name: Optional[str] = None,
           progress: Progress = iter) -> ModelLosses:
     """Return the token losses of a causal LM on a validation set.
 
-    Every token of every text is scored, given one prefix token and the tokens
-    before it in the text; see `token_losses`.
+    Every token of every text is scored, given one prefix token (BOS or EOS)
+    and the tokens before it in the text; see `token_losses`.
 
     Args:
         model (PreTrainedModel | Engine): A causal LM of `transformers`, or
@@ -104,7 +104,7 @@ def score(model: Union[PreTrainedModel, Engine],
         the `ModelLosses` of several models.
 
     Raises:
-        InputError: As in `token_losses`.
+        InputError: `token_losses` refuses the model, the tokenizer or a text.
     """
     dump = dump_losses(model, tokenizer, texts, name=name, progress=progress)
     return ModelLosses(texts, {dump.info.model: dump})
@@ -114,14 +114,14 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
                     texts: Sequence[Text],
                     folder: Path,
                     progress: Progress = iter) -> TokenLossDump:
-    """Score texts, but read the losses that an interrupted run has written.
+    """Score texts, and use the losses that an interrupted run has written.
 
     `score` takes some texts and returns their dump; for an empty sequence it
     returns a dump with its `info` only. A small dump of every chunk of texts
-    is written to `folder`. If `folder` already has the dump of a chunk, it is
-    used, unless it is damaged or its model, texts or settings differ. The
-    caller deletes the folder after saving the losses. `progress` wraps the
-    chunks.
+    is written to `folder`. If `folder` already has the dump of a chunk, the
+    chunk is not scored again, unless this dump is damaged or its model, texts
+    or settings differ. The caller deletes the folder after saving the losses.
+    `progress` wraps the chunks.
 
     Return a dump of all texts in their order. Its losses, in nats, are the
     same to the last bit whether or not the run was interrupted.

@@ -37,8 +37,8 @@ def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
     """
     prefix, _ = prefix_token(tokenizer)
     limit = context_length(model)
-    # Windows only give states at positions that predict a next token. A copy
-    # of the last token is appended, so that the last token has a next token.
+    # Windows only give states at positions that predict a next token.
+    # Therefore a copy of the last token is appended to each text.
     windows: list[Window] = []
     # Number of tokens before each text.
     offsets = []
@@ -51,6 +51,7 @@ def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
         offsets.append(n_tokens)
         n_tokens += len(tokens.ids)
     result = np.zeros((0, 0), np.float32)
+    name = str(model.name_or_path)
     size = default_max_tokens(input_device(model))
     run = partial(_states, model)
     for batch in group_batches(windows, size):
@@ -58,9 +59,10 @@ def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
             if not result.size:
                 hidden_size = states.shape[1]
                 result = np.zeros((n_tokens, hidden_size), np.float32)
-            for window, rows in zip(part, by_window(part, states)):
-                check_finite('hidden states', str(model.name_or_path),
-                             texts[window.text], rows)
+            states_by_window = by_window(part, states)
+            for window, rows in zip(part, states_by_window):
+                text = texts[window.text]
+                check_finite('hidden states', name, text, rows)
                 start = offsets[window.text] + window.first - 1
                 if window.first == 0:
                     # The first row belongs to the prefix.
@@ -86,8 +88,8 @@ def _states(model: PreTrainedModel,
 def _check_width(model: PreTrainedModel, width: int) -> None:
     """Refuse a model whose body does not return the inputs of its head.
 
-    Such a model is a wrapper, for example of an adapter, whose body is the
-    whole wrapped model with its head.
+    An example is a wrapper of a model with an adapter: its body is the whole
+    wrapped model, including the head.
     """
     head = model.get_output_embeddings()
     expected = getattr(head, 'in_features', width)
@@ -106,8 +108,9 @@ def states_in_parts(model: PreTrainedModel,
     The states are computed for `PART` texts at a time. They are bfloat16 if
     the model is bfloat16, else float32. `progress` wraps the parts.
     """
-    is_bfloat16 = model.dtype == torch.bfloat16
-    dtype = torch.bfloat16 if is_bfloat16 else torch.float32
+    dtype = torch.float32
+    if model.dtype == torch.bfloat16:
+        dtype = torch.bfloat16
     parts = []
     for first in progress(range(0, len(texts), PART)):
         part = texts[first:first + PART]

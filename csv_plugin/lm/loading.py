@@ -31,9 +31,10 @@ from csv_plugin.lm.newer_files import (check_read, newer_writer,
                                        read_as_written,
                                        unread_tokenizer_settings)
 
-#: `_PICKLES` are files with weights as pickles, which are used only if there
-#: are no safetensors files. The other files have weights for other programs.
+#: Files with weights as pickles. They are used only if there are no
+#: safetensors files.
 _PICKLES = ['*.bin', '*.bin.index.json']
+#: Files with weights for other programs, which are not downloaded.
 _UNUSED = [
     '*.pt', '*.pth', '*.h5', '*.msgpack', '*.onnx', '*.gguf', 'original/*'
 ]
@@ -49,7 +50,8 @@ _TRUST = f'{READ_IT} give --trust-remote-code.'
 def _as_input_error(what: str, path: FilePath) -> Iterator[None]:
     """Turn any error in the `with` body into an `InputError` of one line.
 
-    `what` is 'model' or 'tokenizer', or describes a revision.
+    In the error, `what` stands before the path: 'model', 'tokenizer' or a
+    description of a revision.
     """
     if os.path.isfile(path):
         raise InputError(
@@ -102,7 +104,7 @@ def config_without_code(path: FilePath, remedy: str) -> Optional[Any]:
             config = AutoConfig.from_pretrained(path, trust_remote_code=False)
     except InputError:
         raise
-    except Exception:  # Of any kind.
+    except Exception:  # Reading the config can raise errors of any kind.
         return None
     parts = [getattr(config, name, None) for name in config.sub_configs]
     for part in (config, *parts):
@@ -117,9 +119,10 @@ def own_code_refused(path: FilePath, remedy: str,
                      allowed: bool) -> Iterator[None]:
     """Refuse a model whose code would run when the `with` body loads it.
 
-    The body has to pass `trust_remote_code=allowed`; if that is True, nothing
-    is refused. The other arguments and the errors are as in
-    `config_without_code`. A tokenizer that needs code is refused, too.
+    The body has to pass `trust_remote_code=allowed` to transformers; if
+    `allowed` is True, nothing is refused. A tokenizer that needs code is
+    refused, too. `path`, `remedy` and the errors are as in
+    `config_without_code`.
     """
     if not allowed:
         config_without_code(path, remedy)
@@ -129,7 +132,7 @@ def own_code_refused(path: FilePath, remedy: str,
 
 @contextmanager
 def _needed_code_refused(path: FilePath, remedy: str) -> Iterator[None]:
-    """Refuse in one line a model that the body cannot load without code."""
+    """Refuse a model that the `with` body cannot load without its own code."""
     try:
         yield
     except ValueError as error:
@@ -140,6 +143,7 @@ def _needed_code_refused(path: FilePath, remedy: str) -> Iterator[None]:
 
 
 def _refusal(path: FilePath, found: str, remedy: str) -> InputError:
+    """Return the error for a model that comes with code."""
     return InputError(f'model {os.fspath(path)!r}',
                       'files without code to run', found, remedy)
 
@@ -147,10 +151,10 @@ def _refusal(path: FilePath, found: str, remedy: str) -> InputError:
 def revision_folder(model: str, revision: str) -> Path:
     """Return the folder with the files of one revision of a model.
 
-    If the model is a folder, this is the subfolder with the name of the
-    revision. If it is a name on the hub, the revision is a branch, a tag or a
-    commit, whose files are downloaded unless they are in the cache. An
-    `InputError` if there is no such revision.
+    If the model is a folder, return its subfolder with the name of the
+    revision. If the model is a name on the hub, the revision is a branch, a
+    tag or a commit, whose files are downloaded unless they are in the cache.
+    An `InputError` if there is no such revision.
     """
     folder = Path(model, revision)
     if folder.is_dir():
@@ -191,7 +195,8 @@ def load_tokenizer(path: FilePath,
     with errors_named, _needed_code_refused(path, remedy):
         settings = unread_tokenizer_settings(path)
         kind: Any = AutoTokenizer
-        # It is set if transformers lacks the class that the files name.
+        # This setting is present if transformers lacks the class that the
+        # files name.
         if settings.pop('tokenizer_class', None):
             kind = PreTrainedTokenizerFast
         return kind.from_pretrained(
@@ -225,11 +230,12 @@ def check_files(path: FilePath, tokenizer: Optional[FilePath] = None) -> None:
                 _newer(written)) from error
     else:
         check_read(config)
-    place = path if tokenizer is None else tokenizer
-    settings = unread_tokenizer_settings(place, **here)
+    if tokenizer is None:
+        tokenizer = path
+    settings = unread_tokenizer_settings(tokenizer, **here)
     if settings:
         raise InputError(
-            f'tokenizer {os.fspath(place)!r}',
+            f'tokenizer {os.fspath(tokenizer)!r}',
             'a tokenizer_config.json that transformers '
             f'{transformers.__version__} reads', 'settings of transformers 5',
             f'Write {json.dumps(settings)[1:-1]} into that file.')
@@ -277,7 +283,8 @@ def load_causal_lm(path: FilePath,
                              f'{len(missing)} missing, such as {missing[0]}',
                              'Download or save the model again.')
         model.name_or_path = os.fspath(path)
-        # Some wrong values in a config only raise errors when the model runs.
+        # The model is run once, because some wrong values in a config raise
+        # errors only then.
         with torch.no_grad():
             model(input_ids=torch.tensor([[0]], device=input_device(model)))
         return model
@@ -302,6 +309,6 @@ def load_scoring_lm(
     tokenizer: Optional[FilePath] = None,
     trust_remote_code: bool = False
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load a causal LM and its tokenizer, perhaps from another folder."""
+    """Load a causal LM, and its tokenizer from `path` or another folder."""
     model = load_causal_lm(path, trust_remote_code)
     return model, load_tokenizer(tokenizer or path, trust_remote_code)

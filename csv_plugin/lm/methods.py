@@ -3,7 +3,7 @@
 torch is imported only if a scoring LM is used.
 """
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 import scipy
@@ -24,6 +24,9 @@ from csv_plugin.core.texts import TextSet
 if TYPE_CHECKING:
     from csv_plugin.lm.head import HeadSettings
     from csv_plugin.lm.head.paper_head import PaperTraining
+
+#: Maps models to their families.
+Families = Mapping[str, str]
 
 #: Name of the method that trains a head on a scoring LM, as in the paper
 #: (Algorithm 2). It is not a plug-in, because it needs hidden states, too.
@@ -49,10 +52,10 @@ def token_columns(table: LossTable, texts: TextSet, targets: TargetTokens,
                   benchmarks: Sequence[str]) -> tuple[TokenColumns, Units]:
     """Return the columns of token losses, and a description of the columns.
 
-    There is one column per text: its loss per character. If a benchmark has
-    the name of a source of texts, one column per token of the right answers in
-    these texts follows: its loss in nats. Only tokens that every model scored
-    are used.
+    There is one column per text: its loss in nats per character. Further
+    columns contain the losses of single tokens, in nats. These are the tokens
+    of right answers in texts whose source has the name of a benchmark. Only
+    tokens that every model scored are used.
     """
     of_texts = text_columns(table)
     text_part = of_texts.columns
@@ -88,7 +91,7 @@ def token_columns(table: LossTable, texts: TextSet, targets: TargetTokens,
 
 
 def check_validation(validation: Sequence[str], models: Sequence[str]) -> None:
-    """Refuse a choice without a model to train on or to validate on.
+    """Refuse a choice that leaves no model to train on or to validate on.
 
     Raises:
         InputError: All or none of `models` are for validation, or a name in
@@ -117,9 +120,9 @@ def method_names() -> tuple[str, ...]:
     return (SALIENCE, *rest, PAPER)
 
 
-def fit(losses: Union[ModelLosses, FeatureTable],
+def fit(losses: ModelLosses | FeatureTable,
         accuracies: AccuracyTable,
-        families: Mapping[str, str],
+        families: Families,
         method: str = SALIENCE,
         scoring_lm: Optional[tuple[Any, Any]] = None,
         validation: Sequence[str] = (),
@@ -128,7 +131,7 @@ def fit(losses: Union[ModelLosses, FeatureTable],
     """Learn from models whose losses and accuracies are known.
 
     Args:
-        losses (Union[ModelLosses, FeatureTable]): Token losses, such as
+        losses (ModelLosses | FeatureTable): Token losses, such as
             `read_dumps` returns, or a table with one loss per unit; a unit is,
             for example, a group of texts. All models of `accuracies` must have
             losses. Further models are not used.
@@ -137,15 +140,15 @@ def fit(losses: Union[ModelLosses, FeatureTable],
         families (Mapping[str, str]): Family of each training model. The
             errors that models of a family have in common are used to estimate
             how large errors are for new families.
-        method (str): 'salience', 'mean-loss', 'paper', or one that another
-            package declares.
+        method (str): 'salience', 'mean-loss', 'paper', or a method that
+            another package declares.
         scoring_lm (Optional[tuple]): A causal LM of `transformers` and its
             tokenizer. Weights are given to its tokens, by default to the
             tokens of the first model.
         validation (Sequence[str]): For the method 'paper', the models that
             choose the training step.
-        settings (Optional[HeadSettings]): Settings of the method 'paper', by
-            default those in the paper.
+        settings (Optional[HeadSettings]): Settings of the method 'paper'; by
+            default the settings of the paper.
         progress (Progress): Wraps the steps of the method 'paper'.
 
     Returns:
@@ -156,8 +159,8 @@ def fit(losses: Union[ModelLosses, FeatureTable],
     Raises:
         InputError: The method is unknown; there is no model; a model has no
             losses or no family; an argument has a wrong type, or does not fit
-            this kind of losses; or as in `check_validation`, `fit_predictor`
-            and `train_paper_head`.
+            this kind of losses; or `check_validation`, `fit_predictor` or
+            `train_paper_head` refuses the data.
     """
     _check_models(accuracies, families)
     check_choice('method', method, method_names())
@@ -199,7 +202,7 @@ def fit(losses: Union[ModelLosses, FeatureTable],
 
 def train_paper(losses: ModelLosses,
                 accuracies: AccuracyTable,
-                families: Mapping[str, str],
+                families: Families,
                 scoring_lm: Optional[tuple[Any, Any]],
                 validation: Sequence[str],
                 watched: Sequence[str] = (),
@@ -208,15 +211,15 @@ def train_paper(losses: ModelLosses,
     """Train by Algorithm 2, and record every step.
 
     The arguments are as in `fit`, but `accuracies` also contains the `watched`
-    models. Their errors are recorded at every step, and do not influence the
-    training.
+    models. The errors of the watched models are recorded at every step, and do
+    not influence the training.
 
     Raises:
-        InputError: There is no scoring LM, or as in `check_validation` and
-            `train_paper_head`.
+        InputError: There is no scoring LM, or `check_validation` or
+            `train_paper_head` refuses the data.
     """
     fitted = [name for name in accuracies.models if name not in watched]
-    # Check this before computing hidden states, which takes long.
+    # These checks come before the hidden states, whose computation takes long.
     check_validation(validation, fitted)
     if scoring_lm is None:
         raise InputError("the paper's head", 'hidden states of a scoring LM',
@@ -269,8 +272,7 @@ def _target_tokens(losses: ModelLosses,
     return target_tokens(tokenizer, losses.texts)
 
 
-def _check_models(accuracies: AccuracyTable, families: Mapping[str,
-                                                               str]) -> None:
+def _check_models(accuracies: AccuracyTable, families: Families) -> None:
     """Refuse accuracies and families that nothing can be fitted to."""
     if not isinstance(accuracies, AccuracyTable):
         raise InputError('accuracies', 'an AccuracyTable',

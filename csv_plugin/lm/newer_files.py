@@ -29,8 +29,9 @@ from csv_plugin.lm.rotary_positions import (Untranslatable, reads,
 _OTHER_VERSION = ('Use the version that wrote config.json in an environment '
                   'without OpenCompass, which needs transformers 4.')
 _ROPE = 'rope_parameters'
-#: Settings that do not change the losses of a text, and `quantization_config`,
-#: which no class has as an attribute, but the code that loads models reads.
+#: Settings that no class reads and that do not change the losses of a text.
+#: `quantization_config` is among them because the code that loads models reads
+#: it.
 _HARMLESS = {
     'original_max_position_embeddings', 'architectures', 'auto_map',
     'eod_token_id', 'num_local_experts', 'num_nextn_predict_layers',
@@ -38,8 +39,8 @@ _HARMLESS = {
     'quantization_config', 'use_associative_scan', 'use_cache',
     'use_mamba_kernels', 'use_mambapy'
 }
-#: Settings that a newer version writes into the config. transformers 4 instead
-#: has them as constants in its code, with these values.
+#: Settings that a newer version writes into the config. In transformers 4,
+#: they are constants in the code, with these values.
 _BUILT_IN = {
     'swiglu_alpha': 1.702,
     'swiglu_limit': 7.0,
@@ -70,7 +71,7 @@ def check_read(config: PretrainedConfig) -> None:
 
 
 def read_as_written(config: PretrainedConfig) -> None:
-    """Translate, in place, the settings that a config's class does not read.
+    """Translate, in place, the settings that the class of a config ignores.
 
     Raises:
         InputError: The installed transformers cannot compute what such a
@@ -132,8 +133,8 @@ def _settings_to_add(part: PretrainedConfig,
     for key in vars(part):
         if not reads(part, key):
             unread.append(key)
-    # In a file of an older version, unread settings had no effect when it was
-    # written either.
+    # If the version that wrote the file is not newer, it ignored these
+    # settings, too.
     if _is_newer(getattr(whole, 'transformers_version', None)):
         _check_harmless(part, unread, whole)
     if _ROPE not in unread or not part.rope_parameters:
@@ -203,8 +204,8 @@ def _unread(config: PretrainedConfig,
 def unread_tokenizer_settings(path: FilePath, **where: Any) -> dict[str, Any]:
     """Return settings with which the installed version reads a tokenizer.
 
-    The dict is empty if the tokenizer can be read as it is. `where` is as in
-    `newer_writer`.
+    The dict is empty if the tokenizer can be read as it is. `where` contains
+    arguments that say where to look for files, such as `local_files_only`.
 
     Raises:
         InputError: The installed version does not have the class of the

@@ -153,7 +153,10 @@ def _of_all_layers(config: PretrainedConfig,
 
 def _scaling_settings(config: PretrainedConfig, kind: str,
                       scaling: dict[str, Any]) -> dict[str, Any]:
-    """Return `rope_scaling` of transformers 4 for a kind but 'default'."""
+    """Return `rope_scaling` of transformers 4 for any kind but 'default'.
+
+    If transformers 4 needs it, the original context is returned, too.
+    """
     if not reads(config, 'rope_scaling'):
         raise Untranslatable
     longest = config.max_position_embeddings

@@ -1,4 +1,4 @@
-"""Classes for OpenCompass; importing this package registers all of them.
+"""Define classes for OpenCompass; importing this package registers them.
 
 `models`, `perplexities`, `datasets`, `inferencers`, `evaluators`,
 `partitioners`, `tasks` and `summarizers` contain the classes; `labels` finds

@@ -1,11 +1,12 @@
 """Rewrite models of a run for `opencompass -a vllm` or `-a lmdeploy`.
 
-A config has an entry for each model: its class, `type`, and the arguments of
-this class. With `-a vllm`, OpenCompass exchanges entries of transformers for
-entries of vLLM. This module does four things that OpenCompass does not do:
+A config has an entry for each model: its class as `type`, and the arguments of
+this class. With `-a vllm`, OpenCompass replaces the entries of models that run
+in transformers by entries of models that run in vLLM. This module does four
+things that OpenCompass does not do:
 
 * It removes the arguments in `model_kwargs` that vLLM refuses.
-* It rewrites the entries of a `TokenLossModel` and of the model in its `llm`.
+* It rewrites the entry of a `TokenLossModel` and of the model in its `llm`.
 * It rewrites the entry of a `BatchedBaseModel`, a class of this package.
 * It refuses a model with an adapter, which OpenCompass would silently run
   without the adapter.
@@ -21,19 +22,19 @@ from typing import Any, Optional
 from opencompass.utils import model_abbr_from_cfg
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.oc.classes import class_name, class_of
+from csv_plugin.oc.classes import Entry, class_name, class_of
 
-#: OpenCompass exchanges this class only if the entry gives it as a string.
+#: OpenCompass replaces this class only if the entry gives it as a string.
 _BY_NAME = 'HuggingFaceBaseModel'
-#: A class of this package. In vLLM, its parent class takes its place.
+#: A class of this package. Its parent class is replaced in its stead.
 _BATCHED = 'BatchedBaseModel'
 #: Classes of transformers that have an equivalent in vLLM.
 _OF_TRANSFORMERS = (_BY_NAME, _BATCHED, 'HuggingFace', 'HuggingFaceCausalLM',
                     'HuggingFaceChatGLM3', 'HuggingFacewithChatTemplate')
 #: Classes that already run in vLLM.
 _OF_VLLM = ('VLLM', 'VLLMwithChatTemplate')
-#: OpenCompass reads these keys of every entry that it exchanges. An entry that
-#: lacks a key gets the value here.
+#: OpenCompass reads these keys of every entry that it replaces. An entry that
+#: lacks a key gets the value given here.
 _DEFAULTS = dict(max_out_len=None, batch_size=8, run_cfg=dict(num_gpus=0))
 #: Settings of transformers that vLLM decides by itself; they are removed.
 _WITHOUT_EFFECT = ('device_map', 'attn_implementation', 'low_cpu_mem_usage',
@@ -72,23 +73,23 @@ def _accelerator_of_command(arguments: Sequence[str]) -> Optional[str]:
     return known.accelerator
 
 
-def _check_for_lmdeploy(entries: Sequence[Mapping[str, Any]]) -> None:
+def _check_for_lmdeploy(entries: Sequence[Entry]) -> None:
     """Refuse a `TokenLossModel`, as LMDeploy returns no losses."""
     for entry in entries:
-        if class_name(entry['type']) == 'TokenLossModel':
+        if class_name(entry) == 'TokenLossModel':
             raise InputError(
                 f'model {model_abbr_from_cfg(entry)!r}', '-a vllm, or no -a',
                 '-a lmdeploy, in which a TokenLossModel cannot run',
                 'Call without -a, or with -a vllm (docs/opencompass.md).')
 
 
-def _for_vllm(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _for_vllm(entry: Entry) -> dict[str, Any]:
     """Return the entry that runs a model in vLLM.
 
     A model that cannot run in vLLM, such as one behind an API, keeps its
     entry.
     """
-    name = class_name(entry['type'])
+    name = class_name(entry)
     if name == 'TokenLossModel':
         return _token_loss_model_for_vllm(entry)
     if name in _OF_TRANSFORMERS:
@@ -97,12 +98,13 @@ def _for_vllm(entry: Mapping[str, Any]) -> dict[str, Any]:
         found = dict(entry)
     else:
         return dict(entry)
-    found['model_kwargs'] = _settings_for_vllm(
-        found.get('model_kwargs') or {}, model_abbr_from_cfg(entry))
+    settings = found.get('model_kwargs') or {}
+    model = model_abbr_from_cfg(entry)
+    found['model_kwargs'] = _settings_for_vllm(settings, model)
     return found
 
 
-def _token_loss_model_for_vllm(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _token_loss_model_for_vllm(entry: Entry) -> dict[str, Any]:
     """Return the entry of a `TokenLossModel` around a model in vLLM.
 
     In the returned entry, `llm` contains only the class of the inner model.
@@ -120,7 +122,7 @@ def _token_loss_model_for_vllm(entry: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _exchanged(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _exchanged(entry: Entry) -> dict[str, Any]:
     """Return the vLLM entry that OpenCompass makes from a model's entry."""
     if entry.get('peft_path'):
         raise InputError(f'model {model_abbr_from_cfg(entry)!r}',

@@ -1,4 +1,4 @@
-"""An OpenCompass dataset that contains a validation set."""
+"""Define an OpenCompass dataset that contains a validation set."""
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,8 +15,8 @@ _COLUMNS = Features({
     'text': Value('string'),
     'sha256': Value('string'),
     'source': Value('string'),
-    # Index of the answer's first character, and of the character behind its
-    # last one; empty if the text has no answer.
+    # Indices of the answer's first character, and of the character behind its
+    # last one. The list is empty if the text has no answer.
     'answer': Sequence(Value('int64'))
 })
 
@@ -35,8 +35,8 @@ class SalienceTextDataset(BaseDataset):
         `fingerprint` is the start of the fingerprint that the texts must have.
 
         Raises:
-            InputError: The texts have another fingerprint, or as in
-                `read_nonempty_texts`.
+            InputError: The texts have another fingerprint, or
+                `read_nonempty_texts` refuses the file.
         """
         texts = read_nonempty_texts(path)
         if not texts.fingerprint.startswith(fingerprint):
@@ -60,7 +60,8 @@ def read_nonempty_texts(path: str) -> TextSet:
     """Read a validation set, and check that none of its texts is empty.
 
     Raises:
-        InputError: As in `io.text_sets.read_texts`, or a text is empty.
+        InputError: A text is empty, or `io.text_sets.read_texts` refuses the
+            file.
     """
     texts = read_texts(path)
     for text in texts:

@@ -69,7 +69,10 @@ class SalienceEvaluator(BaseEvaluator):
 
 def _loss_numbers(model: str, losses: TextLosses,
                   texts: TextSet) -> dict[str, Any]:
-    """Return mean losses in several units; `losses` are in text order."""
+    """Return mean losses in several units, and numbers of texts and tokens.
+
+    `losses` are in the order of `texts`.
+    """
     spans = losses.spans
     table = TargetTokens.of(texts, spans).table({model: losses})
     numbers = {'all_token_loss': float(mean_token_loss(table)[0])}

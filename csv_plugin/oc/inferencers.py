@@ -1,4 +1,4 @@
-"""Inferencers that compute losses instead of answers."""
+"""Define inferencers, which compute losses instead of answers."""
 import os
 import shutil
 from abc import ABC, abstractmethod
@@ -26,6 +26,8 @@ from csv_plugin.oc.datasets import texts_of
 from csv_plugin.oc.labels import label_texts
 from csv_plugin.oc.models import engine_of, get_token_loss
 
+#: Entries of the JSON file of a dataset, one per text or item.
+Rows = list[dict[str, Any]]
 #: Arguments that OpenCompass passes to every inferencer, beside the model.
 _OF_HOST = {
     'batch_size', 'dump_only_message_path', 'dump_res_length', 'max_out_len',
@@ -45,26 +47,28 @@ class _LossInferencer(BaseInferencer, ABC):
                   ice_template: Any = None,
                   prompt_template: Any = None,
                   output_json_filepath: str = '',
-                  output_json_filename: str = '') -> list[dict[str, Any]]:
+                  output_json_filename: str = '') -> Rows:
         """Write the JSON file that marks a dataset as done for OpenCompass.
 
-        Return its entries, one per text or item. All processes but the first
-        write nothing and return no entries. `output_json_filepath` is the
-        folder of the file.
+        Return the entries of the file. All processes but the first write
+        nothing and return no entries. `output_json_filepath` is the folder of
+        the file.
         """
         # OpenCompass takes all processes of torchrun for the main process.
         if os.environ.get('RANK', '0') != '0':
             return []
         path = Path(output_json_filepath, output_json_filename)
         rows = self._rows(path, retriever, ice_template, prompt_template)
-        numbers = map(str, range(len(rows)))
-        write_json(path, dict(zip(numbers, rows)))
+        by_number = {}
+        for number, row in enumerate(rows):
+            by_number[str(number)] = row
+        write_json(path, by_number)
         shutil.rmtree(_chunks(path), ignore_errors=True)
         return rows
 
     @abstractmethod
     def _rows(self, path: Path, retriever: Any, ice_template: Any,
-              prompt_template: Any) -> list[dict[str, Any]]:
+              prompt_template: Any) -> Rows:
         """Return the entries of the JSON file that is written to `path`."""
 
 
@@ -72,10 +76,10 @@ class _LossInferencer(BaseInferencer, ABC):
 class TokenLossInferencer(_LossInferencer):
     """Measure the token losses of a model on a validation set.
 
-    It writes the token-loss dump `<dataset abbr>.safetensors`, and then the
-    JSON file, in which the entry of each text names the dump. Which tokens are
-    scored, and which models are accepted, is described in
-    `models.get_token_loss`.
+    The inferencer writes the token-loss dump `<dataset abbr>.safetensors`, and
+    then the JSON file, in which the entry of each text names the dump. The
+    docstring of `models.get_token_loss` says which tokens are scored and which
+    models are accepted.
 
     `context` is the length of the longest window in tokens, by default the
     context of the model. The other arguments that OpenCompass passes to every
@@ -86,26 +90,29 @@ class TokenLossInferencer(_LossInferencer):
                  model: Any,
                  context: Optional[int] = None,
                  **unused: Any) -> None:
-        if unknown := sorted(unused.keys() - _OF_HOST):
+        unknown = sorted(unused.keys() - _OF_HOST)
+        if unknown:
             raise InputError('TokenLossInferencer', 'no setting but context',
                              ', '.join(unknown), 'Remove it from the config.')
-        self.model, self.context = model, context
+        self.model = model
+        self.context = context
 
-    def _rows(self, path: Path, retriever: Any, *_:
-              Any) -> list[dict[str, Any]]:
+    def _rows(self, path: Path, retriever: Any, *_: Any) -> Rows:
         # The texts are scored as they are. Templates are not used, because
         # they would fill in braces inside a text.
         file = path.with_name(f'{_stem(path)}.safetensors')
         with failure_recorded(file):
             texts = texts_of(retriever.index_ds)
             part = texts_of(retriever.test_ds)
-            chunks = _chunks(path)
             score = partial(
                 get_token_loss, self.model, texts, context=self.context)
-            progress = partial(tqdm, unit='chunk', desc=one_line(chunks.name))
+            chunks = _chunks(path)
+            title = one_line(chunks.name)
+            progress = partial(tqdm, unit='chunk', desc=title)
             dump = score_in_chunks(score, part.texts, chunks, progress)
             info = replace(dump.info, folder=path.parent.name)
-            write_dump(file, replace(dump, info=info))
+            dump = replace(dump, info=info)
+            write_dump(file, dump)
         rows = []
         for text in dump.texts:
             rows.append(dict(text_id=text.text_id, dump=file.name))
@@ -116,12 +123,13 @@ class TokenLossInferencer(_LossInferencer):
 class LabelLossInferencer(_LossInferencer):
     """Measure the loss of the right answer after a benchmark's own prompt.
 
-    The right answer is called the label; `labels` says where it begins. This
-    inferencer writes one entry per item: `label_loss`, the summed loss in nats
-    of the tokens that overlap the label, `label_tokens`, the number of these
-    tokens, and `label_bytes`, the length of the label in UTF-8 bytes. Only
-    these tokens are scored, each given all text before it. `models.engine_of`
-    says which models are accepted.
+    The right answer is called the label; the module `labels` says where it
+    begins. This inferencer writes one entry per item, with three numbers:
+    `label_loss` is the summed loss in nats of the tokens that overlap the
+    label, `label_tokens` is the number of these tokens, and `label_bytes` is
+    the length of the label in UTF-8 bytes. Only these tokens are scored, each
+    given all text before it. The docstring of `models.engine_of` says which
+    models are accepted.
 
     In-context examples are dropped until the prompt and its label together
     have at most `max_seq_len` tokens. Other settings, which the benchmark's
@@ -132,15 +140,19 @@ class LabelLossInferencer(_LossInferencer):
                  model: Any,
                  max_seq_len: Optional[int] = None,
                  **unused: Any) -> None:
-        self.model, self.max_seq_len = model, max_seq_len
+        self.model = model
+        self.max_seq_len = max_seq_len
 
     def _rows(self, path: Path, retriever: Any, ice_template: Any,
-              prompt_template: Any) -> list[dict[str, Any]]:
+              prompt_template: Any) -> Rows:
         engine = engine_of(self.model)
         texts = label_texts(self.model, retriever, ice_template,
                             prompt_template, self.max_seq_len)
         losses = token_losses(*engine, texts, progress=tqdm)
-        return list(map(_label_row, texts, losses))
+        rows = []
+        for text, of_text in zip(texts, losses):
+            rows.append(_label_row(text, of_text))
+        return rows
 
 
 def _label_row(text: Text, losses: TokenLosses) -> dict[str, Any]:
@@ -148,6 +160,7 @@ def _label_row(text: Text, losses: TokenLosses) -> dict[str, Any]:
     label = answer_mask([text], [losses.spans])
     assert text.answer is not None
     start, end = text.answer
+    answer = text.text[start:end]
     nats = float(losses.losses[label].sum())
     if np.isnan(nats):
         raise InputError(
@@ -157,7 +170,7 @@ def _label_row(text: Text, losses: TokenLosses) -> dict[str, Any]:
     return dict(
         label_loss=nats,
         label_tokens=int(label.sum()),
-        label_bytes=len(text.text[start:end].encode()),
+        label_bytes=len(answer.encode()),
         origin_prompt=text.text)
 
 

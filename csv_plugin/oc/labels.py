@@ -4,10 +4,10 @@ The right answer is called the label. Where it begins in the text depends on
 the kind of benchmark:
 
 * A benchmark that compares perplexities has one template per option. The label
-  is the part of the right option's template that differs from the other
-  templates. For "Review: {text} It is good." and "Review: {text} It is bad.",
-  the labels are "good." and "bad.". If the difference begins inside a word,
-  the label begins with that word.
+  is what follows the start that all templates share, in the template of the
+  right option. For "Review: {text} It is good." and "Review: {text} It is
+  bad.", the labels are "good." and "bad.". If the templates begin to differ
+  inside a word, the label begins with that word.
 * A benchmark whose answers the model writes has one template, and the label is
   the reference answer. A space is put before the label if the prompt ends in a
   visible ASCII character.
@@ -22,7 +22,9 @@ from opencompass.models.huggingface_above_v4_33 import _convert_chat_messages
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text
 
-#: Output columns that contain no answers but ids of items, code or rubrics.
+#: An item of a benchmark: the value of each column by its name.
+Item = Mapping[str, Any]
+#: Output columns that contain ids of items, code or rubrics, but no answers.
 _NO_ANSWERS = frozenset(
     ('declaration', 'evaluation_sample', 'filename', 'id', 'id_ddm', 'idx',
      'judge', 'metadata', 'problem_id', 'prompt_id', 'q', 'question_id',
@@ -31,7 +33,10 @@ _NO_ANSWERS = frozenset(
 
 
 def check_output_column(column: Optional[str]) -> str:
-    """Return the `output_column` of a dataset, if it can contain answers."""
+    """Return the `output_column` of a dataset.
+
+    An `InputError` if it contains no answers.
+    """
     if not column or column in _NO_ANSWERS:
         raise InputError(
             'output_column', 'a column of right answers', repr(column),
@@ -48,29 +53,29 @@ def label_texts(model: Any,
     """Return prompts, each followed by its right answer as the `answer`.
 
     There is one text per item of the retriever's test split; its id is the
-    index of the item. The model parses the templates. Without a
-    `prompt_template`, the `ice_template` of the in-context examples is used.
-    Examples are dropped, the last one first, until a text has at most
-    `max_seq_len` tokens.
+    index of the item. The model turns the templates into text. If
+    `prompt_template` is None, items are filled into `ice_template`, the
+    template of the in-context examples. Examples are dropped, the last one
+    first, until a text has at most `max_seq_len` tokens.
 
-    Some benchmarks compare whole sentences, so that the start that all
-    templates share contains no column of the item. With `after_common_start`,
-    the answer then begins where the templates differ after columns are filled
-    in.
+    Some benchmarks compare whole sentences, so that no column of the item
+    occurs in the start that all templates share. With `after_common_start`,
+    the templates of such a benchmark are compared after their columns are
+    filled in, and the answer begins where they first differ.
 
     Raises:
         InputError: The output column contains no right answers, an answer has
-            no template of its own, or an answer is empty because all of its
-            text is also the beginning of another answer.
+            no template of its own, or an answer is empty because another
+            answer begins with all of its text.
     """
     column = check_output_column(retriever.dataset_reader.output_column)
     template = ice_template if prompt_template is None else prompt_template
-    # Such a template is the same for all labels; the model writes the answer.
-    is_written = (
-        isinstance(template.template, str) or template.prompt_type == 'meta')
+    # A template of these kinds is the same for all labels: the model writes
+    # the answer.
+    is_text = isinstance(template.template, str)
+    is_written = is_text or template.prompt_type == 'meta'
 
-    def prompt_and_label(item: Mapping[str, Any],
-                         examples: Any) -> tuple[str, str]:
+    def prompt_and_label(item: Item, examples: Any) -> tuple[str, str]:
         """Return the prompt of an item, with these examples, and its label."""
         shown = retriever.generate_ice(examples, ice_template=ice_template)
         if is_written:
@@ -82,17 +87,19 @@ def label_texts(model: Any,
     for index, examples in enumerate(retriever.retrieve()):
         item = dict(retriever.test_ds[index])
         prompt, label = prompt_and_label(item, examples)
-        while examples and max_seq_len and \
-                model.get_token_len(prompt + label) > max_seq_len:
+        while examples and max_seq_len:
+            n_tokens = model.get_token_len(prompt + label)
+            if n_tokens <= max_seq_len:
+                break
             examples = examples[:-1]
             prompt, label = prompt_and_label(item, examples)
         text = prompt + label
-        texts.append(Text(str(index), text, answer=(len(prompt), len(text))))
+        answer = len(prompt), len(text)
+        texts.append(Text(str(index), text, answer=answer))
     return texts
 
 
-def _by_templates(model: Any, template: Any, item: Mapping[str,
-                                                           Any], column: str,
+def _by_templates(model: Any, template: Any, item: Item, column: str,
                   shown: Any, after_common_start: bool) -> tuple[str, str]:
     """Return prompt and label for a benchmark that has a template per label.
 
@@ -107,24 +114,25 @@ def _by_templates(model: Any, template: Any, item: Mapping[str,
     if after_common_start and prompt == shared:
         filled = [text.translate(values) for text in templates.values()]
         prompt = _common_start(filled)
-    label = templates[gold].translate(values)[len(prompt):]
+    text = templates[gold].translate(values)
+    label = text.removeprefix(prompt)
     if not label:
         raise InputError(
             f'label {gold!r} in column {column!r}',
-            'a right answer that differs from the others',
+            'a right answer that no other answer begins with',
             f'an answer that another one begins with: ...{prompt[-40:]!r}',
             'Remove the item, or run the benchmark without its label loss.')
     return prompt, label
 
 
-def _marked_templates(model: Any, template: Any, item: Mapping[str, Any],
+def _marked_templates(model: Any, template: Any, item: Item,
                       shown: Any) -> tuple[dict[str, str], dict[int, str]]:
     """Return templates by label, and a table that fills their columns in.
 
     In the templates, each column of the item is represented by one character
     from Unicode's private use area, which no template contains. Therefore
-    templates can be compared before their columns are filled in: columns whose
-    values happen to begin alike still differ. The table maps the code point of
+    templates can be compared before their columns are filled in: two columns
+    differ even if their values begin alike. The table maps the code point of
     each such character to the column's value, for `str.translate`.
     """
     first_mark = 0xE000
@@ -167,9 +175,9 @@ def _common_start(texts: Iterable[str]) -> str:
     return re.sub('[A-Za-z0-9]+$', '', start)
 
 
-def _by_reference(model: Any, template: Any, item: Mapping[str, Any],
-                  column: str, shown: Any) -> tuple[str, str]:
-    """Return the prompt of an item, and its reference as the label."""
+def _by_reference(model: Any, template: Any, item: Item, column: str,
+                  shown: Any) -> tuple[str, str]:
+    """Return the prompt of an item, and its reference answer as the label."""
     filled = template.generate_item(
         item, output_field=column, ice_field_replace_token=shown)
     prompt = _parsed(model, filled, 'gen')
@@ -180,7 +188,10 @@ def _by_reference(model: Any, template: Any, item: Mapping[str, Any],
 
 
 def _reference(answer: Any, column: str) -> str:
-    """Return the reference answer of an item; of a list, its first element."""
+    """Return the reference answer of an item as text.
+
+    If `answer` is a list, its first element is the reference answer.
+    """
     found = f'a {type(answer).__name__}'
     if isinstance(answer, (list, tuple)):
         if answer and all(isinstance(text, str) for text in answer):
@@ -195,12 +206,15 @@ def _reference(answer: Any, column: str) -> str:
 
 
 def _parsed(model: Any, prompt: Any, mode: str) -> str:
-    """Return the text that the model reads for a prompt or a chat."""
+    """Return the text that the model reads for a prompt or a chat.
+
+    `mode` is 'ppl' if the model compares options, 'gen' if it writes answers.
+    """
     parsed = model.parse_template(prompt, mode=mode)
     if isinstance(parsed, str):
         return parsed
     [messages] = _convert_chat_messages([parsed])
     chat = model.tokenizer.apply_chat_template(
         messages, tokenize=False, add_generation_prompt=mode == 'gen')
-    # The BOS token is removed: scoring puts it in front itself.
+    # The BOS token is removed, because the scoring puts one in front itself.
     return chat.removeprefix(model.tokenizer.bos_token or '')

@@ -21,54 +21,61 @@ from csv_plugin.lm.engines.row_engine import RowEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
 from csv_plugin.lm.loading import (READ_IT, check_files, config_without_code,
                                    load_tokenizer, own_code_refused)
-from csv_plugin.oc.classes import class_of
+from csv_plugin.oc.classes import Entry, class_of
 
-#: Classes of OpenCompass that load models by transformers, and by vLLM.
+#: Classes of OpenCompass that load models in transformers.
 _TRANSFORMERS = (HuggingFace, HuggingFacewithChatTemplate)
+#: Classes of OpenCompass that load models in vLLM.
 _VLLM = (VLLM, VLLMwithChatTemplate)
-#: Keys of an entry under which `trust_remote_code` allows code to run.
-_MODEL, _TOKENIZER = 'model_kwargs', 'tokenizer_kwargs'
+#: Keys of a model's entry. If the arguments under a key contain
+#: `trust_remote_code=True`, code that comes with the model may run.
+_MODEL = 'model_kwargs'
+_TOKENIZER = 'tokenizer_kwargs'
+_CODE_KEYS = (_MODEL, _TOKENIZER)
 
 
 @MODELS.register_module()
 class TokenLossModel(BaseModel):
     """Any OpenCompass model, with a method for token losses.
 
-    The inner model answers all benchmarks. Wrap the config `m` of a model as
+    This class wraps another model, which answers all benchmarks. To wrap the
+    model with the config entry `m`, write
     `{**m, 'type': TokenLossModel, 'llm': dict(type=m['type'])}`. Code that
     comes with a model of transformers or vLLM runs only if the config allows
     it; OpenCompass itself runs such code by default.
 
-    A model that gives no losses itself, such as one behind an API, gets them
-    from an engine that runs the same weights:
+    For a model that gives no losses itself, such as one behind an API, name an
+    engine that runs the same weights:
 
         engine=dict(type=CompletionsEngine, url='http://localhost:8000',
                     model='qwen2', tokenizer='Qwen/Qwen2-7B')
 
     Args:
-        llm (Mapping): Config of the inner model; its type suffices.
-        engine (Optional[Mapping]): The class of the engine as `type`, its
-            tokenizer, a folder or a name on the hub, as `tokenizer`, and the
-            other arguments of the class. The engine is made when losses are
-            first asked for.
-        rest (Any): The other arguments of the inner model.
+        llm (Mapping): Config entry of the inner model; its `type` suffices.
+        engine (Optional[Mapping]): The class of the engine as `type`, a
+            folder or a name on the hub as `tokenizer`, and the other
+            arguments of the class. The engine is made when losses are first
+            asked for.
+        rest (Any): The arguments of the inner model that are not in `llm`.
 
     Raises:
         InputError: The model comes with code that may not run, or the entry
-            of the engine is wrong, or as in `lm.loading.check_files`.
+            of the engine is wrong, or `lm.loading.check_files` refuses the
+            files of the model.
     """
 
     def __init__(self,
-                 llm: Mapping[str, Any],
-                 engine: Optional[Mapping[str, Any]] = None,
+                 llm: Entry,
+                 engine: Optional[Entry] = None,
                  **rest: Any) -> None:
-        # Check this before the inner model is loaded, which may take long.
+        # The engine is checked before the inner model is loaded, because
+        # loading may take long.
         if engine is not None:
             check_engine(f'engine of model {rest.get("path")!r}', engine)
         inner = _built({**llm, **rest})
         # The inner model's methods become methods of this object, and replace
-        # the methods of BaseModel. If an engine computes the losses,
-        # `get_token_loss` of this class is kept.
+        # the methods of BaseModel. If an engine computes the losses, this
+        # object keeps its own method `get_token_loss`.
         kind = type(inner)
         for name in dir(kind):
             if name.startswith('_'):
@@ -92,12 +99,12 @@ class TokenLossModel(BaseModel):
                        texts: TextSet,
                        part: Optional[Sequence[Text]] = None,
                        **settings: Any) -> TokenLossDump:
-        """Return token losses, as the function `get_token_loss` describes."""
+        """Return token losses; see the function `get_token_loss` below."""
         return dump_losses(*self.loss_engine, texts, part, **settings)
 
     @cached_property
     def loss_engine(self) -> tuple[Any, Any]:
-        """The engine or causal LM, as in `engine_of`, and its tokenizer."""
+        """What computes the losses, and its tokenizer; see `engine_of`."""
         if self._engine is None:
             return engine_of(self._inner)
         tokenizer = load_tokenizer(
@@ -105,26 +112,29 @@ class TokenLossModel(BaseModel):
             remedy='Name a tokenizer without code in the engine of the '
             'config, such as a folder with only a tokenizer.json.')
         kind = class_of(self._engine['type'])
-        return kind(**_settings(self._engine)), tokenizer
+        settings = _settings(self._engine)
+        return kind(**settings), tokenizer
 
 
 def _built(entry: dict[str, Any]) -> Any:
-    """Return the model of an entry; its own code runs only if allowed."""
+    """Load the model of an entry; its own code runs only if allowed."""
     kind = class_of(entry['type'])
     if not _is_loaded_from_files(kind):
         return MODELS.build(entry)
-    keys = (_MODEL, ) if issubclass(kind, _VLLM) else (_MODEL, _TOKENIZER)
+    keys = [_MODEL]
+    if not issubclass(kind, _VLLM):
+        keys.append(_TOKENIZER)
     entry = without_own_code(entry, keys)
-    with own_code_refused(entry['path'], _remedy(keys),
-                          entry[_MODEL]['trust_remote_code']):
+    is_allowed = entry[_MODEL]['trust_remote_code']
+    with own_code_refused(entry['path'], _remedy(keys), is_allowed):
         check_files(entry['path'], entry.get('tokenizer_path'))
         return MODELS.build(entry)
 
 
 def _is_loaded_from_files(kind: Any) -> bool:
-    """Return whether a class loads models by transformers or vLLM."""
-    return isinstance(kind, type) and issubclass(kind,
-                                                 (*_TRANSFORMERS, *_VLLM))
+    """Return whether a class loads models in transformers or vLLM."""
+    loaders = (*_TRANSFORMERS, *_VLLM)
+    return isinstance(kind, type) and issubclass(kind, loaders)
 
 
 def get_token_loss(model: Any,
@@ -133,11 +143,11 @@ def get_token_loss(model: Any,
                    **settings: Any) -> TokenLossDump:
     """Return token losses in nats, by the model's own method if it has one.
 
-    Every token of every text is scored. The first token of a text is scored
-    only if the tokenizer has a BOS or EOS token to put before it; see
-    `lm.engines.token_losses`. A model without the method `get_token_loss` must
-    be one that `engine_of` accepts. `settings` are arguments of
-    `lm.dumping.dump_losses`.
+    Every token of every text is scored, except for the first token of a text
+    if the tokenizer has no BOS or EOS token to put before it; see
+    `lm.engines.token_losses`. `part` are the texts to score, by default all
+    `texts`. A model without the method `get_token_loss` must be one that
+    `engine_of` accepts. `settings` are arguments of `lm.dumping.dump_losses`.
     """
     own = getattr(model, 'get_token_loss', None)
     if own is not None:
@@ -148,10 +158,11 @@ def get_token_loss(model: Any,
 def engine_of(model: Any) -> tuple[Any, Any]:
     """Return what computes the losses of a model, and the tokenizer for it.
 
-    Losses are computed by a causal LM of `transformers` or by an `Engine`. The
-    model is a `TokenLossModel`, a model of OpenCompass in vLLM, or a model of
-    OpenCompass whose attributes `model` and `tokenizer` are of `transformers`.
-    An `InputError` if it is none of these, or if it has an adapter.
+    A causal LM of `transformers` or an `Engine` computes the losses. `model`
+    is a `TokenLossModel`, a model of OpenCompass in vLLM, or a model of
+    OpenCompass whose attributes `model` and `tokenizer` are objects of
+    `transformers`. An `InputError` if it is none of these, or if it has an
+    adapter.
     """
     if isinstance(model, TokenLossModel):
         return model.loss_engine
@@ -175,12 +186,12 @@ def engine_of(model: Any) -> tuple[Any, Any]:
 
 
 def _remedy(keys: Sequence[str]) -> str:
+    """Return what a user has to do so that code of a model may run."""
     return f'{READ_IT} give trust_remote_code=True in {" and ".join(keys)}.'
 
 
-def without_own_code(
-    entry: Mapping[str, Any], keys: Sequence[str] = (_MODEL, _TOKENIZER)
-) -> dict[str, Any]:
+def without_own_code(entry: Entry,
+                     keys: Sequence[str] = _CODE_KEYS) -> dict[str, Any]:
     """Return the entry with `trust_remote_code=False` where it is not set.
 
     OpenCompass runs the code of a model by default. `keys` are the arguments
@@ -203,10 +214,11 @@ def without_own_code(
     return safe
 
 
-def with_own_code(entry: Mapping[str, Any], allowed: bool) -> dict[str, Any]:
-    """Return the entry of a model that cannot be loaded without its own code.
+def with_own_code(entry: Entry, allowed: bool) -> dict[str, Any]:
+    """Return an entry that lets a model run the code that comes with it.
 
-    An `InputError` if the user does not allow the code.
+    The model cannot be loaded without this code. An `InputError` if the user
+    has not `allowed` it.
     """
     if not allowed:
         raise InputError(
@@ -214,17 +226,16 @@ def with_own_code(entry: Mapping[str, Any], allowed: bool) -> dict[str, Any]:
             'permission to run the code that it needs', 'none',
             'Read that code, and set own_code = True in the config.')
     trusting = dict(entry)
-    for key in (_MODEL, _TOKENIZER):
+    for key in _CODE_KEYS:
         trusting[key] = dict(entry[key], trust_remote_code=True)
     return trusting
 
 
-def check_files_of(entry: Mapping[str, Any]) -> None:
-    """Refuse an entry whose files transformers would read only in part.
+def check_files_of(entry: Entry) -> None:
+    """Refuse a model whose files transformers would read only in part.
 
     OpenCompass would load such files without any warning, and the model would
-    compute something else than its author meant. An `InputError` as in
-    `lm.loading.check_files`.
+    compute something else than its author meant. See `lm.loading.check_files`.
     """
     kind = class_of(entry['type'])
     if kind is TokenLossModel:
@@ -240,10 +251,10 @@ def check_engine(where: str, entry: Any) -> None:
     """
     parts = entry if isinstance(entry, Mapping) else {}
     kind = class_of(parts.get('type'))
+    is_engine = isinstance(kind, type) and issubclass(kind, RowEngine)
     # A VLLMEngine needs a loaded `vllm.LLM`, which no config can contain.
-    if not (isinstance(kind, type) and issubclass(kind, RowEngine)
-            and not issubclass(kind, VLLMEngine)
-            and isinstance(parts.get('tokenizer'), str)):
+    is_possible = is_engine and not issubclass(kind, VLLMEngine)
+    if not is_possible or not isinstance(parts.get('tokenizer'), str):
         raise InputError(
             where, 'dict(type=..., tokenizer=FOLDER, ...) with a RowEngine '
             'such as CompletionsEngine',
@@ -256,8 +267,8 @@ def check_engine(where: str, entry: Any) -> None:
                          'Correct them (docs/engines.md).') from error
 
 
-def _settings(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of the engine's class from the engine's entry."""
+def _settings(entry: Entry) -> dict[str, Any]:
+    """Return the arguments of an engine's class from the engine's entry."""
     settings = dict(entry)
     settings.pop('type')
     settings.pop('tokenizer')

@@ -1,6 +1,6 @@
 """Divide a run into few tasks, after checking its config."""
+import os
 from collections.abc import Sequence
-from itertools import product
 from pathlib import Path
 from typing import Any, Optional
 
@@ -16,7 +16,7 @@ from csv_plugin.oc.classes import class_name
 from csv_plugin.oc.models import check_engine, check_files_of
 from csv_plugin.oc.run_checks import check_run, is_texts
 
-#: What a task imports before it looks for classes.
+#: Modules that a task imports before it looks for classes by their names.
 _IMPORTS = dict(imports=['csv_plugin.oc'], allow_failed_imports=False)
 
 
@@ -77,21 +77,26 @@ class FewTasksPartitioner(NaivePartitioner):
         """
         parts = []
         for part in model_dataset_combinations:
-            texts_first = sorted(
-                part['datasets'], key=lambda dataset: not is_texts(dataset))
-            parts.append(dict(models=part['models'], datasets=texts_first))
-            for model, dataset in product(part['models'], texts_first):
-                if self.before_models and is_texts(dataset):
-                    self._forget_a_lost_dump(model, dataset)
-        # Tasks of any class then find the classes of this package by name.
+            models = part['models']
+            # The sort is stable: the rest of the datasets keeps its order.
+            texts_first = sorted(part['datasets'], key=is_texts, reverse=True)
+            parts.append({'models': models, 'datasets': texts_first})
+            if self.before_models:
+                texts = list(filter(is_texts, texts_first))
+                for model in models:
+                    for dataset in texts:
+                        self._forget_a_lost_dump(model, dataset)
+        # With these imports, tasks of any class find the classes of this
+        # package by name.
         add_cfg = dict(add_cfg, custom_imports=_IMPORTS)
         tasks = super().partition(parts, work_dir, out_dir, add_cfg)
         if not self.n_tasks:
             return tasks
         joined = []
-        for i in range(min(self.n_tasks, len(tasks))):
-            joined.append(_joined(tasks[i::self.n_tasks]))
-        return joined or tasks
+        for first in range(min(self.n_tasks, len(tasks))):
+            group = tasks[first::self.n_tasks]
+            joined.append(_joined(group))
+        return joined
 
     def _forget_a_lost_dump(self, model: Any, dataset: Any) -> None:
         """Delete the files that mark texts as done, if their dump is unusable.
@@ -99,19 +104,20 @@ class FewTasksPartitioner(NaivePartitioner):
         The dump may be missing, damaged, or of another model. Without these
         files, OpenCompass scores the texts again.
         """
-        results = Path(self.out_dir).parent / 'results'
-        done = Path(get_infer_output_path(model, dataset, self.out_dir))
-        evaluated = Path(get_infer_output_path(model, dataset, results))
-        if not done.exists():
-            return
-        dump = get_infer_output_path(model, dataset, self.out_dir,
+        predictions = Path(self.out_dir)
+        results = predictions.with_name('results')
+        done = get_infer_output_path(model, dataset, predictions)
+        evaluated = get_infer_output_path(model, dataset, results)
+        dump = get_infer_output_path(model, dataset, predictions,
                                      'safetensors')
+        if not os.path.exists(done):
+            return
         try:
             read_model_dump(Path(dump))
         except InputError as error:
             self.logger.warning(f'{error} The texts are scored again.')
-            evaluated.unlink(missing_ok=True)
-            done.unlink()
+            Path(evaluated).unlink(missing_ok=True)
+            Path(done).unlink()
 
 
 def _joined(tasks: Sequence[Config]) -> Config:
@@ -131,8 +137,8 @@ def check_entries(models: Sequence[Any]) -> None:
             transformers would read the files of a model only in part.
     """
     for model in models:
-        is_wrapped = class_name(model['type']) == 'TokenLossModel'
-        if is_wrapped and model.get('engine') is not None:
-            check_engine(f'engine of {model_abbr_from_cfg(model)}',
-                         model['engine'])
+        engine = model.get('engine')
+        if class_name(model) == 'TokenLossModel' and engine is not None:
+            name = model_abbr_from_cfg(model)
+            check_engine(f'engine of {name}', engine)
         check_files_of(model)

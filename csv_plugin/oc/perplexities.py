@@ -1,7 +1,7 @@
-"""A model class whose perplexities do not depend on the batch size.
+"""Define a model class whose perplexities do not depend on the batch size.
 
-For multiple-choice items, OpenCompass compares the perplexities of the
-options.
+OpenCompass answers a multiple-choice item by comparing the perplexities of
+its options.
 """
 from collections.abc import Sequence
 from contextlib import closing
@@ -57,13 +57,16 @@ class BatchedBaseModel(HuggingFaceBaseModel):
             losses.append(np.zeros(len(row)))
         with closing(self._engine.score(windows, iter)) as batches:
             for batch, found in batches:
-                for window, part in zip(batch, by_window(batch, found)):
+                parts = by_window(batch, found)
+                for window, part in zip(batch, parts):
                     losses[window.text][1:] = part
-        means = np.empty(len(rows))
-        for text, ids in enumerate(rows):
-            first = mask_length[text] if mask_length is not None else 0
+        if mask_length is None:
+            mask_length = [0] * len(rows)
+        means = []
+        for ids, of_text, n_masked in zip(rows, losses, mask_length):
             counted = ids != self.tokenizer.pad_token_id
-            behind = losses[text][first:]
-            total = behind[counted[first:]].sum()
-            means[text] = total / (counted.sum() - first)
-        return means
+            behind_mask = of_text[n_masked:]
+            total = behind_mask[counted[n_masked:]].sum()
+            n_counted = counted.sum() - n_masked
+            means.append(total / n_counted)
+        return np.array(means)

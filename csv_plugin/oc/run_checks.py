@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Any, Union
+from typing import Any
 
 import opencompass
 from opencompass.configs.summarizers.groups.bbh import bbh_summary_groups
@@ -17,28 +17,27 @@ from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.formatting import shortened
-from csv_plugin.core.predicting import fitted_benchmarks
+from csv_plugin.core.predicting import Predictors, fitted_benchmarks
 from csv_plugin.core.predictions import Missing, check_labels
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.known_accuracies import read_known
 from csv_plugin.io.known_benchmarks import known_benchmarks
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
-from csv_plugin.oc.classes import class_name, class_of
+from csv_plugin.oc.classes import Entry, Name, class_name, class_of
 
+#: Name of the summarizer whose arguments are checked.
 _SUMMARIZER = 'PredictedSummarizer'
 #: Classes of OpenCompass whose models run in LMDeploy.
 _LMDEPLOY = ('TurboMindModel', 'TurboMindModelwithChatTemplate')
 #: Groups of datasets whose averages every summary shows by default.
-COMMON_GROUPS: tuple[Mapping[str, Any],
-                     ...] = (*bbh_summary_groups, *mmlu_summary_groups,
-                             *cmmlu_summary_groups, *ceval_summary_groups)
-#: Inferencers that compute losses: of the texts of a validation set, and of
-#: the right answers of a benchmark.
+COMMON_GROUPS: list[Entry] = [
+    *bbh_summary_groups, *mmlu_summary_groups, *cmmlu_summary_groups,
+    *ceval_summary_groups
+]
+#: Inferencers that compute losses. The first scores the texts of a validation
+#: set, the second the right answers of a benchmark.
 LOSS_INFERENCERS = ('TokenLossInferencer', 'LabelLossInferencer')
-#: A benchmark's name in a run: the name of a dataset or group, or a pair of
-#: this name and a metric.
-Name = Union[str, tuple[str, str]]
 
 
 def check_run(config: Mapping[str, Any]) -> list[str]:
@@ -46,13 +45,15 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
 
     Return possible mistakes, one line each: predictors that do not exist yet
     or whose texts are not in the run, benchmarks that are not in the run, and
-    models that give no token losses. Certain mistakes are an `InputError`.
+    models that give no token losses. Raise an `InputError` for what is
+    certainly a mistake.
     """
-    models, datasets = config['models'], config['datasets']
+    models = config['models']
+    datasets = config['datasets']
     check_models(models)
     warnings: list[str] = []
     summarizer = config.get('summarizer') or {}
-    if class_name(summarizer.get('type', '')) == _SUMMARIZER:
+    if 'type' in summarizer and class_name(summarizer) == _SUMMARIZER:
         warnings += _check_summarizer(summarizer, models, datasets)
     if any(map(is_texts, datasets)):
         _refuse_lmdeploy(models)
@@ -66,17 +67,18 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
     return warnings
 
 
-def _check_summarizer(summarizer: Mapping[str, Any], models: Sequence[Any],
+def _check_summarizer(summarizer: Entry, models: Sequence[Any],
                       datasets: Sequence[Any]) -> Iterator[str]:
     """Check predictors, names of benchmarks and known accuracies.
 
     Yield possible mistakes, one line each.
     """
-    present = [*map(dataset_abbr_from_cfg, datasets)]
+    present = list(map(dataset_abbr_from_cfg, datasets))
+    benchmarks = summarizer.get('benchmarks', ())
+    known = summarizer.get('known', False)
     files = predictor_files(
-        summarizer.get('predictors', ()), summarizer.get('benchmarks', ()),
-        summarizer.get('known', False))
-    predictors: dict[str, Union[Predictor, Missing]] = {}
+        summarizer.get('predictors', ()), benchmarks, known)
+    predictors: dict[str, Predictor | Missing] = {}
     for label, path in files.items():
         if not os.path.lexists(path):
             predictors[label] = Missing('not trained yet')
@@ -92,11 +94,10 @@ def _check_summarizer(summarizer: Mapping[str, Any], models: Sequence[Any],
                    f'{texts}, are not in this run.')
     groups = with_common_groups(summarizer.get('summary_groups', ()), datasets)
     predicted = fitted_benchmarks(predictors)
-    names = names_in_run(
-        summarizer.get('benchmarks', ()), datasets, groups, predicted)
-    if isinstance(summarizer.get('known'), str) and predicted:
+    names = names_in_run(benchmarks, datasets, groups, predicted)
+    if isinstance(known, str) and predicted:
         columns = list(map(model_abbr_from_cfg_used_in_summarizer, models))
-        _, notes = read_known(summarizer['known'], columns, predicted)
+        _, notes = read_known(known, columns, predicted)
         yield from notes
     check_benchmarks(names, predictors)
     missing = _missing(names, [*present, *_names_of(groups)])
@@ -109,7 +110,7 @@ def _check_summarizer(summarizer: Mapping[str, Any], models: Sequence[Any],
 def _refuse_lmdeploy(models: Sequence[Any]) -> None:
     """Refuse models in LMDeploy, which could not score the texts."""
     for model in models:
-        kind = class_name(model['type'])
+        kind = class_name(model)
         if kind in _LMDEPLOY:
             raise InputError(
                 f'model {model_abbr_from_cfg(model)!r}',
@@ -119,40 +120,42 @@ def _refuse_lmdeploy(models: Sequence[Any]) -> None:
                 'texts out of this run (docs/opencompass.md).')
 
 
-def _returns_no_losses(model: Mapping[str, Any]) -> bool:
+def _returns_no_losses(model: Entry) -> bool:
     """Return whether a model is behind an API that returns no losses."""
     kind = model['type']
-    if class_name(kind) == 'TokenLossModel':
+    if class_name(model) == 'TokenLossModel':
         if model.get('engine') is not None:
             return False
-        kind = model.get('llm', {}).get('type')
+        inner = model.get('llm', {})
+        kind = inner.get('type')
     kind = class_of(kind)
-    return (getattr(kind, 'is_api', False)
-            and not hasattr(kind, 'get_token_loss'))
+    is_api = getattr(kind, 'is_api', False)
+    return is_api and not hasattr(kind, 'get_token_loss')
 
 
-def is_texts(dataset: Any) -> bool:
-    """Return whether an entry of `datasets` in a config is a set of texts."""
-    return _inferencer(dataset) == LOSS_INFERENCERS[0]
+def is_texts(dataset: Entry) -> bool:
+    """Return whether a dataset of a config is a validation set of texts."""
+    return _inferencer(dataset) == 'TokenLossInferencer'
 
 
-def of_losses(dataset: Any) -> bool:
+def of_losses(dataset: Entry) -> bool:
     """Return whether the results of a dataset of a config are losses."""
     return _inferencer(dataset) in LOSS_INFERENCERS
 
 
-def _inferencer(dataset: Any) -> str:
-    return class_name(dataset['infer_cfg']['inferencer']['type'])
+def _inferencer(dataset: Entry) -> str:
+    """Return the name of the class of a dataset's inferencer."""
+    return class_name(dataset['infer_cfg']['inferencer'])
 
 
-def with_common_groups(groups: Sequence[Mapping[str, Any]],
-                       datasets: Sequence[Any]) -> list[Mapping[str, Any]]:
+def with_common_groups(groups: Sequence[Entry],
+                       datasets: Sequence[Entry]) -> list[Entry]:
     """Return the groups of a run, followed by `COMMON_GROUPS`.
 
     A common group is left out if none of its datasets is in the run, or if a
     group or a dataset of the run has the same name.
     """
-    present = {*map(dataset_abbr_from_cfg, datasets)}
+    present = set(map(dataset_abbr_from_cfg, datasets))
     taken = present.union(_names_of(groups))
     found = list(groups)
     for group in COMMON_GROUPS:
@@ -162,7 +165,7 @@ def with_common_groups(groups: Sequence[Mapping[str, Any]],
     return found
 
 
-def _names_of(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+def _names_of(groups: Sequence[Entry]) -> list[str]:
     return [group['name'] for group in groups]
 
 
@@ -175,7 +178,7 @@ def check_models(models: Sequence[Any]) -> None:
 
 def predictor_files(pairs: Any,
                     benchmarks: Any = (),
-                    known: Union[bool, str] = False) -> dict[str, str]:
+                    known: bool | str = False) -> dict[str, str]:
     """Return the files of predictors by label, the main predictor first.
 
     `pairs`, `benchmarks` and `known` are the arguments `predictors`,
@@ -192,18 +195,19 @@ def predictor_files(pairs: Any,
             _SUMMARIZER, 'at least one predictor, because benchmarks or known '
             'is set', 'no predictor', 'Set predictors to pairs of a label and '
             'a path, or leave benchmarks and known out.')
-    check_labels('labels of predictors', [label for label, _ in pairs])
+    labels = [label for label, _ in pairs]
+    check_labels('labels of predictors', labels)
     return dict(pairs)
 
 
 def names_in_run(pairs: Any, datasets: Sequence[Any],
                  groups: Sequence[Any], predicted: Sequence[str] = ()
                  ) -> dict[str, Name]:  # yapf: disable
-    """Map the name of each benchmark in predictors to its name in the run.
+    """Map benchmarks, as the predictors name them, to their names in the run.
 
-    `pairs` are the `benchmarks` of a summarizer, `datasets` and `groups` are
-    the datasets and groups of the run, and `predicted` are the benchmarks of
-    the predictors.
+    `pairs` are the `benchmarks` of a summarizer; other benchmarks are not in
+    the result. `datasets` and `groups` are the datasets and groups of the run,
+    and `predicted` are the benchmarks of the predictors.
 
     Raises:
         InputError: `pairs` are not pairs, a benchmark occurs twice, or a name
@@ -221,10 +225,15 @@ def names_in_run(pairs: Any, datasets: Sequence[Any],
            "such as ('my_mmlu', 'accuracy') for a metric")
     check_unique('benchmarks of PredictedSummarizer', benchmarks)
     names = dict(pairs)
-    known = _known_names().union(map(_plain, (*names, *predicted)))
-    present = {*map(dataset_abbr_from_cfg, datasets), *_names_of(groups)}
+    known = _known_names().union(
+        map(_plain, benchmarks), map(_plain, predicted))
+    present = set(map(dataset_abbr_from_cfg, datasets))
+    present.update(_names_of(groups))
     for name in _missing(names, present):
-        near = [other for other in present if _one_typing_error(name, other)]
+        near = []
+        for other in present:
+            if _one_typing_error(name, other):
+                near.append(other)
         if len(near) == 1 and _plain(name) not in known:
             raise _wrong_name(name, near,
                               'dataset or summary group of the run')
@@ -232,7 +241,7 @@ def names_in_run(pairs: Any, datasets: Sequence[Any],
 
 
 def _missing(names: Mapping[str, Name], present: Collection[str]) -> list[str]:
-    """Return the names that are not among the names `present` in the run."""
+    """Return the names in the run, without metrics, that are not `present`."""
     missing = []
     for name in names.values():
         abbr = name if isinstance(name, str) else name[0]
@@ -244,11 +253,13 @@ def _missing(names: Mapping[str, Name], present: Collection[str]) -> list[str]:
 def _one_typing_error(first: str, second: str) -> bool:
     """Return whether two names differ by at most one typing error.
 
-    A character may be changed, added, left out or swapped with its neighbour.
+    An error changes, adds or leaves out a character, or swaps it with its
+    neighbour.
     """
     shortest, longest = sorted([len(first), len(second)])
     same_start = os.path.commonprefix([first, second])
-    same_end = os.path.commonprefix([first[::-1], second[::-1]])
+    backward = [first[::-1], second[::-1]]
+    same_end = os.path.commonprefix(backward)
     same = len(same_start) + len(same_end)
     swapped = same == longest - 2 and sorted(first) == sorted(second)
     # The common beginning and the common end may overlap.
@@ -258,21 +269,21 @@ def _one_typing_error(first: str, second: str) -> bool:
 @cache
 def _known_names() -> frozenset[str]:
     """Return names of benchmarks that this package or OpenCompass knows."""
-    folders = Path(opencompass.__file__).with_name('configs') / 'datasets'
-    names = [*known_benchmarks(), *os.listdir(folders)]
+    configs = Path(opencompass.__file__).with_name('configs')
+    folders = os.listdir(configs / 'datasets')
+    names = [*known_benchmarks(), *folders]
     return frozenset(map(_plain, names))
 
 
 def _plain(name: str) -> str:
+    """Return a name in small letters, with underscores for hyphens."""
     return name.casefold().replace('-', '_')
 
 
-def check_benchmarks(
-        names: Iterable[str],
-        predictors: Mapping[str, Union[Predictor, Missing]]) -> None:
+def check_benchmarks(names: Iterable[str], predictors: Predictors) -> None:
     """Refuse benchmarks that no predictor predicts.
 
-    `names` are the benchmarks for which the config sets the name in the run.
+    `names` are the benchmarks whose name in the run is set in the config.
     Nothing is refused if a predictor cannot be read.
     """
     # A predictor that cannot be read may predict any benchmark.
@@ -287,6 +298,7 @@ def check_benchmarks(
 
 
 def _wrong_name(name: str, near: Sequence[str], what: str) -> InputError:
+    """Return an error that offers the names `near` in place of `name`."""
     return InputError(
         f'benchmarks of {_SUMMARIZER}',
         f'a {what}: {shortened(", ".join(near), 200)}', repr(name),
@@ -296,7 +308,8 @@ def _wrong_name(name: str, near: Sequence[str], what: str) -> InputError:
 def _pairs(what: str, values: Any, example: str) -> list[tuple[str, Any]]:
     """Return values of a config as pairs whose first element is a string.
 
-    An `InputError` if they are anything else; `example` shows such pairs.
+    An `InputError`, which shows the `example` of such pairs, if they are
+    anything else.
     """
     error = InputError(f'{what} of {_SUMMARIZER}', f'pairs, {example}',
                        repr(values)[:80], f'Write {what} as a list of pairs.')
@@ -304,10 +317,8 @@ def _pairs(what: str, values: Any, example: str) -> list[tuple[str, Any]]:
         raise error
     pairs = []
     for pair in values:
-        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+        is_sequence = isinstance(pair, (list, tuple))
+        if not is_sequence or len(pair) != 2 or not isinstance(pair[0], str):
             raise error
-        first, second = pair
-        if not isinstance(first, str):
-            raise error
-        pairs.append((first, second))
+        pairs.append(tuple(pair))
     return pairs

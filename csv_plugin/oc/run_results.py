@@ -6,20 +6,22 @@ group is the average over its subsets, which are datasets or other groups.
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple
 
 from opencompass.utils import dataset_abbr_from_cfg
 
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.metric_names import (first_accuracy, is_accuracy,
                                           is_no_accuracy, why_no_accuracy)
+from csv_plugin.core.predicting import ObservedAccuracies
 from csv_plugin.core.predictions import Missing
 from csv_plugin.io.runs.run_failures import failure_of
 from csv_plugin.io.runs.run_items import items_run
+from csv_plugin.oc.classes import Entry, Name
 
 
 class Row(NamedTuple):
-    """The row and the metric in which a benchmark's accuracies are found.
+    """The row, and its metric, in which a benchmark's accuracies are found.
 
     `abbr` is the name of a dataset or of a group of datasets. `is_chosen` says
     whether the config of the run names the metric.
@@ -29,31 +31,33 @@ class Row(NamedTuple):
     is_chosen: bool
 
 
+#: Maps each benchmark to its row.
+Rows = Mapping[str, Row]
+#: Maps the name of each model in the summary to its name in files of the run.
+Folders = Mapping[str, str]
+
+
 @dataclass(frozen=True, eq=False)
 class RunResults:
-    """Results of a run, as OpenCompass's summarizer holds them.
+    """The results of a run, as OpenCompass's summarizer stores them.
 
     `datasets` and `groups` are entries of the config. `raw` contains, by model
     and row, the result as it was written, which may be an 'error'. `parsed`
     contains, by model, row and metric, a number; accuracies are in percent.
     `metrics` contains the names of the metrics of each row.
-
-    The argument `folders` of the methods maps the name of each model in the
-    summary to its name in the files of the run.
     """
     work_dir: str
     datasets: Sequence[Any]
-    groups: Sequence[Mapping[str, Any]]
-    raw: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    groups: Sequence[Entry]
+    raw: Mapping[str, Mapping[str, Any]]
     parsed: Mapping[str, Mapping[str, Mapping[str, float]]]
     metrics: Mapping[str, Sequence[str]]
 
-    def row(self, name: Union[str, tuple[str, str]]) -> Row:
+    def row(self, name: Name) -> Row:
         """Return the row of a benchmark by its name in the run.
 
-        `name` is the name of a dataset or group, or a pair of the name and a
-        metric. The default metric is the first accuracy of a dataset or the
-        average of a group.
+        If `name` contains no metric, the metric is the first accuracy of a
+        dataset or the average of a group.
         """
         if not isinstance(name, str):
             abbr, metric = name
@@ -63,28 +67,26 @@ class RunResults:
         if name in names_of_groups:
             # The metrics of a group are in random order, except that the
             # average comes last.
-            return Row(name, listed[-1], False)
-        return Row(name, first_accuracy(listed) or listed[0], False)
+            metric = listed[-1]
+        else:
+            metric = first_accuracy(listed) or listed[0]
+        return Row(name, metric, False)
 
-    def accuracies(
-        self, rows: Mapping[str, Row], folders: Mapping[str, str]
-    ) -> dict[tuple[str, str], Union[float, Missing]]:
+    def accuracies(self, rows: Rows, folders: Folders) -> ObservedAccuracies:
         """Return accuracies as fractions by model and benchmark.
 
         A `Missing` in place of an accuracy gives the reason why it is missing.
-        `rows` maps each benchmark to its row.
         """
         found = {}
         for benchmark, row in rows.items():
             other_metric = self._no_accuracy_in(row)
             for model, folder in folders.items():
-                found[model,
-                      benchmark] = self._accuracy(model, folder, row,
-                                                  other_metric)
+                accuracy = self._accuracy(model, folder, row, other_metric)
+                found[model, benchmark] = accuracy
         return found
 
     def _accuracy(self, model: str, folder: str, row: Row,
-                  other_metric: str) -> Union[float, Missing]:
+                  other_metric: str) -> float | Missing:
         """Return the accuracy of a model, a fraction, or why it is missing.
 
         `other_metric` is what `_no_accuracy_in` returned for the row.
@@ -105,32 +107,33 @@ class RunResults:
         if numbers:
             return f'no metric {row.metric!r} but {", ".join(numbers)}'
         raw = self.raw[model].get(row.abbr, {})
-        error = ' '.join(str(raw.get('error', '')).split())
-        if error:
+        error = str(raw.get('error', ''))
+        words = error.split()
+        if words:
             # Longer errors of OpenCompass are shortened to this length.
             n_characters = 240
-            return shortened(error, n_characters)
+            return shortened(' '.join(words), n_characters)
         reason = 'no accuracy in this run'
         # For a group, name the first failure of one of its datasets.
         for dataset in self._datasets_of(row.abbr):
-            failure = failure_of(self.work_dir, folder,
-                                 dataset_abbr_from_cfg(dataset))
+            abbr = dataset_abbr_from_cfg(dataset)
+            failure = failure_of(self.work_dir, folder, abbr)
             if failure:
                 return f'{reason}: {failure}'
         return reason
 
     def _no_accuracy_in(self, row: Row) -> str:
-        """Return a metric of a row, or averaged in it, that is no accuracy.
+        """Return the first metric in a row that is not an accuracy, or ''.
 
-        The result is '' if all these metrics are accuracies. The row of a
-        group averages the metrics of its subsets; the first metric that is not
-        an accuracy is returned.
+        The metrics in the row of a group include the metrics of its subsets,
+        over which the group averages.
         """
         averaged = self._averaged(row.abbr, row.metric)
-        if averaged == [row.metric] and not row.is_chosen:
-            return '' if is_accuracy(row.metric) else row.metric
-        # A metric that a user chose, or that is averaged, is refused only if
-        # its name is known not to be an accuracy.
+        is_default = averaged == [row.metric] and not row.is_chosen
+        if is_default and not is_accuracy(row.metric):
+            return row.metric
+        # A metric that a user chose, or that a group averages, is refused only
+        # if its name is known not to be an accuracy.
         for metric in averaged:
             if is_no_accuracy(metric):
                 return metric
@@ -150,17 +153,10 @@ class RunResults:
 
         The metric is empty if the group names none. A dataset has no subsets.
         """
-        found = []
         for group in self.groups:
-            if group['name'] != abbr:
-                continue
-            for subset in group['subsets']:
-                if isinstance(subset, str):
-                    subset = subset, ''
-                name, metric = subset
-                found.append((name, metric))
-            break
-        return found
+            if group['name'] == abbr:
+                return list(map(_name_and_metric, group['subsets']))
+        return []
 
     def _datasets_of(self, abbr: str) -> list[Any]:
         """Return the config entries of the datasets that a row is made of."""
@@ -172,14 +168,13 @@ class RunResults:
             found += self._datasets_of(name)
         return found
 
-    def items(self, rows: Mapping[str, Row], folders: Mapping[str, str],
+    def items(self, rows: Rows, folders: Folders,
               whole: Mapping[str, int]) -> dict[tuple[str, str], int]:
-        """Return how many items each model ran, by model and benchmark.
+        """Return on how many items each model ran, by model and benchmark.
 
         Pairs whose number is unknown are left out. `whole` is the number of
-        items of each benchmark that the predictors were fitted to, 0 if
-        unknown. If it is unknown, items are counted only if the run used a
-        part of the benchmark.
+        items of each whole benchmark, as the predictors know it, or 0. If it
+        is 0, items are counted only if the run used a part of the benchmark.
         """
         found = {}
         for benchmark, row in rows.items():
@@ -193,16 +188,30 @@ class RunResults:
         return found
 
     def _items_of(self, folder: str, datasets: Sequence[Any]) -> int:
-        """Return how many items of datasets were evaluated, together."""
+        """Return how many items of these datasets were evaluated in total."""
         n_items = 0
         for dataset in datasets:
-            n_answers = items_run(self.work_dir, folder,
-                                  dataset_abbr_from_cfg(dataset))
+            abbr = dataset_abbr_from_cfg(dataset)
+            n_answers = items_run(self.work_dir, folder, abbr)
             # Each item is answered `n` times.
             n_items += n_answers // dataset.get('n', 1)
         return n_items
 
 
+def _name_and_metric(subset: Any) -> tuple[str, str]:
+    """Return the name and the metric of a subset of a group.
+
+    `subset` is a name or a pair. The metric of a name is empty.
+    """
+    if isinstance(subset, str):
+        return subset, ''
+    name, metric = subset
+    return name, metric
+
+
 def _are_part(datasets: Sequence[Any]) -> bool:
     """Return whether a `test_range` leaves out items of the datasets."""
-    return any(dataset['reader_cfg'].get('test_range') for dataset in datasets)
+    for dataset in datasets:
+        if dataset['reader_cfg'].get('test_range'):
+            return True
+    return False

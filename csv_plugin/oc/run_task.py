@@ -1,4 +1,4 @@
-"""The program that runs a `SteadyInferTask` or `SteadyEvalTask`.
+"""Run a `SteadyInferTask` or a `SteadyEvalTask` in a process of its own.
 
     python -m csv_plugin.oc.run_task CLASS CONFIG
 """

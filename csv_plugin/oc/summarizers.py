@@ -1,4 +1,4 @@
-"""OpenCompass's summary with predictions beside the observed accuracies."""
+"""Show predictions beside observed accuracies in OpenCompass's summary."""
 import io
 import logging
 import shutil
@@ -8,7 +8,7 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 import numpy as np
 from opencompass.registry import PARTITIONERS
@@ -64,10 +64,9 @@ class PredictedSummarizer(DefaultSummarizer):
     shows OpenCompass's own table, in which rows of losses have the mode
     `loss`, and no leaderboard is written.
 
-    OpenCompass prints what it writes and offers no hook for additional rows or
-    modes, so the private methods below are overridden. Three hooks (for the
-    mode of an inferencer, the rows of a benchmark and the printing) would make
-    the overriding unnecessary. `summarize` calls these methods in this order:
+    OpenCompass offers no hooks for the mode of an inferencer, for further rows
+    in its table, and for what it prints. Therefore this class overrides
+    private methods. `summarize` calls them in this order:
 
     1. `_pick_up_results` reads the results; here loss rows get the mode
        `loss`.
@@ -81,33 +80,34 @@ class PredictedSummarizer(DefaultSummarizer):
         config (ConfigDict): Filled in by OpenCompass.
         predictors (Sequence): Pairs of a label and the path of a predictor,
             the main one first.
-        benchmarks (Sequence): Pairs of a benchmark as the predictor names it
-            and as this run names it. The name in this run is the abbreviation
-            of a dataset or group, or a pair of the abbreviation and a metric.
-            By default both names are the same, and the metric is the first
+        benchmarks (Sequence): Pairs of a benchmark's name in the predictor and
+            its name in this run. The name in this run is the abbreviation of a
+            dataset or group, or a pair of the abbreviation and a metric. By
+            default both names are the same, and the metric is the first
             accuracy of a dataset or the average of a group.
-        known (Union[bool, str]): Accuracies that the predictions are
-            conditioned on. True takes the accuracies of this run; a path names
-            a table as in `salience predict --known`, which names the models as
-            the summary does. By default predictions use losses alone.
+        known (bool | str): Accuracies that the predictions are conditioned on.
+            True takes the accuracies of this run. A path names a table as in
+            `salience predict --known`, in which models have the names that the
+            summary shows. By default predictions use losses alone.
         **kwargs: The arguments `dataset_abbrs` and `summary_groups` of
             OpenCompass. OpenCompass's groups of bbh, mmlu, cmmlu and ceval are
-            added by default.
+            added if the run has datasets of these groups.
 
     Raises:
-        InputError: Two models have the same name, or a check in
-            `run_checks.predictor_files` or `names_in_run` fails.
+        InputError: Two models have the same name, or
+            `run_checks.predictor_files` refuses an argument.
     """
 
     def __init__(self,
                  config: Any,
                  predictors: Sequence[tuple[str, str]] = (),
                  benchmarks: Sequence[tuple[str, Any]] = (),
-                 known: Union[bool, str] = False,
+                 known: bool | str = False,
                  **kwargs: Any) -> None:
         apply_accelerator(config)
-        kwargs['summary_groups'] = with_common_groups(
-            kwargs.get('summary_groups', ()), config['datasets'])
+        groups = kwargs.get('summary_groups', ())
+        kwargs['summary_groups'] = with_common_groups(groups,
+                                                      config['datasets'])
         super().__init__(config, **kwargs)
         check_models(self.model_cfgs)
         self.predictors = predictor_files(predictors, benchmarks, known)
@@ -119,11 +119,12 @@ class PredictedSummarizer(DefaultSummarizer):
         self.usable: dict[str, Predictor] = {}
         self.rows: dict[str, Row] = {}
         self.leaderboard: Optional[Leaderboard] = None
-        # Step 3 sets the benchmark and the label of the predictor of each row
-        # of the table. The entry is None for a row of OpenCompass itself.
+        # Step 3 sets, for each row of the table, the benchmark and the label
+        # of the predictor that it shows. The entry is None for a row of
+        # OpenCompass itself.
         self.origins: list[Optional[tuple[str, str]]] = []
-        # Step 4 sets the folder of the files, the name of the summary, and the
-        # name of the leaderboard without its ending.
+        # Step 4 sets the folder of the files, the name of the summary's file,
+        # and the name of the leaderboard's files without an ending.
         self.folder = Path()
         self.summary_file = ''
         self.leaderboard_stem = ''
@@ -138,12 +139,12 @@ class PredictedSummarizer(DefaultSummarizer):
             super().summarize(*args, **kwargs)
         board = self.leaderboard
         if board is None or not board.predictions.benchmarks:
-            # OpenCompass's table is all that there is.
-            table = printed.getvalue().partition(_SECOND_TABLE)[0]
+            # Without a leaderboard, show OpenCompass's table.
+            table, _, _ = printed.getvalue().partition(_SECOND_TABLE)
             print(table.rstrip())
         if not self.predictors:
             print('\nNothing is predicted: the summarizer has no predictors. '
-                  'Accuracies are in\npercent; of bits_per_byte, smaller is '
+                  'Accuracies are in\npercent; smaller bits_per_byte are '
                   'better.')
         width = min(terminal_width(), WIDTH)
         files = f'{self.summary_file} has all metrics'
@@ -165,13 +166,14 @@ class PredictedSummarizer(DefaultSummarizer):
             options += ['--predictor', f'{label}={path}']
         # The page shows the weights of tokens only if it gets --texts.
         main = next(iter(self.usable.values()))
+        fingerprint = main.columns.fingerprint
         for dataset in self.dataset_cfgs:
-            # A config may name the start of a fingerprint.
+            # A config may name only the start of a fingerprint.
             start = dataset.get('fingerprint')
-            if start and main.columns.fingerprint.startswith(start):
+            if start and fingerprint.startswith(start):
                 options += ['--texts', shown_path(dataset['path'])]
                 break
-        program: Union[str, Path] = 'salience'
+        program: str | Path = 'salience'
         if shutil.which('salience') is None:
             # The program is not on PATH; it may lie in the folder of the
             # Python interpreter.
@@ -194,7 +196,10 @@ class PredictedSummarizer(DefaultSummarizer):
     # ---- step 2: predictions
 
     def _calculate_group_metrics(self, *results: Any) -> Any:
-        """Return OpenCompass's results, and make the leaderboard from them."""
+        """Return OpenCompass's results with averages over groups.
+
+        Make the leaderboard from these results.
+        """
         predictors = self._load_predictors()
         predicted = fitted_benchmarks(predictors)
         names = names_in_run(self.benchmarks, self.dataset_cfgs,
@@ -214,9 +219,12 @@ class PredictedSummarizer(DefaultSummarizer):
         self._drop_errors_of_common_groups(raw)
         return raw, parsed, metrics, modes
 
-    def _load_predictors(self) -> dict[str, Union[Predictor, Missing]]:
-        """Return predictors by label, or why one cannot be read."""
-        predictors: dict[str, Union[Predictor, Missing]] = {}
+    def _load_predictors(self) -> Predictors:
+        """Return predictors by label.
+
+        A `Missing` in place of a predictor says why it cannot be read.
+        """
+        predictors = {}
         self.usable = {}
         for label, path in self.predictors.items():
             found = or_missing(load_predictor, path)
@@ -234,7 +242,8 @@ class PredictedSummarizer(DefaultSummarizer):
             folders[name] = model_abbr_from_cfg(model)
         observed = found.accuracies(self.rows, folders)
         known = self._known(folders, observed)
-        items = found.items(self.rows, folders, known_items(predictors))
+        whole = known_items(predictors)
+        items = found.items(self.rows, folders, whole)
         progress = partial(tqdm, desc='predictions', delay=2)
         board, _ = predict_run(self.work_dir, folders, predictors,
                                self.predictors, observed, progress, known,
@@ -245,14 +254,16 @@ class PredictedSummarizer(DefaultSummarizer):
                observed: ObservedAccuracies) -> Optional[AccuracyTable]:
         """Return the accuracies that the predictions are conditioned on.
 
-        In the table, models are named by their folder in the run. The result
-        is None if predictions are made from losses alone.
+        `folders` maps each model's name in the summary to its folder in the
+        run, which is its name in the returned table. The result is None if
+        predictions are made from losses alone.
         """
+        benchmarks = tuple(self.rows)
         if self.known is True:
-            return known_in_run(observed, folders, tuple(self.rows))
+            return known_in_run(observed, folders, benchmarks)
         if not self.known:
             return None
-        table, _ = read_known(self.known, folders, tuple(self.rows))
+        table, _ = read_known(self.known, folders, benchmarks)
         models = [folders[model] for model in table.models]
         return replace(table, models=tuple(models))
 
@@ -263,19 +274,21 @@ class PredictedSummarizer(DefaultSummarizer):
         The user did not name these groups, so their errors, such as a missing
         dataset, would only distract.
         """
-        asked = [row.abbr for row in self.rows.values()]
+        predicted = [row.abbr for row in self.rows.values()]
         for group in self.summary_groups:
-            if group in COMMON_GROUPS and group['name'] not in asked:
+            name = group['name']
+            if group in COMMON_GROUPS and name not in predicted:
                 for of_model in raw.values():
-                    if 'error' in of_model.get(group['name'], ()):
-                        del of_model[group['name']]
+                    if 'error' in of_model.get(name, ()):
+                        del of_model[name]
 
     # ---- step 3: the table
 
     def _format_table(self, parsed: Any, metrics: Mapping[str, Sequence[str]],
                       *args: Any, **kwargs: Any) -> list[list[str]]:
         """Return OpenCompass's table with rows of predictions inserted."""
-        # Rows that the user chose stay as they are.
+        # If the user chose the rows of the table, no row is added or left out,
+        # except that predictions follow the rows of their benchmarks.
         are_chosen = self.dataset_abbrs is not None
         shown = dict(metrics)
         if not are_chosen:
@@ -288,26 +301,27 @@ class PredictedSummarizer(DefaultSummarizer):
         self.origins = [None] * len(table)
         if self.leaderboard is not None:
             for benchmark, row in self.rows.items():
-                place = _place_behind(table, row)
-                if place is None and not are_chosen:
+                index = _index_behind(table, row)
+                if index is None and not are_chosen:
                     # Benchmarks that were not run come last.
-                    place = len(table)
-                if place is not None:
-                    self._insert_predictions(table, place, benchmark)
+                    index = len(table)
+                if index is not None:
+                    self._insert_predictions(table, index, benchmark)
         return table
 
-    def _insert_predictions(self, table: list[list[str]], place: int,
+    def _insert_predictions(self, table: list[list[str]], first: int,
                             benchmark: str) -> None:
-        """Insert the rows of all predictors of a benchmark into the table.
+        """Insert a row into the table for each predictor of a benchmark.
 
-        The first one becomes the row with the index `place`.
+        The first inserted row gets the index `first`.
         """
         assert self.leaderboard is not None
         predictions = self.leaderboard.predictions
         name = _safe_cell(self.rows[benchmark].abbr)
-        for index, label in enumerate(predictions.methods, place):
+        for index, label in enumerate(predictions.methods, first):
             start = [name, '-', _safe_cell(label), PREDICTED_MODE]
-            table.insert(index, start + predictions.cells(benchmark, label))
+            row = start + predictions.cells(benchmark, label)
+            table.insert(index, row)
             self.origins.insert(index, (benchmark, label))
 
     # ---- step 4: files
@@ -331,7 +345,8 @@ class PredictedSummarizer(DefaultSummarizer):
         super()._output_to_file(output_path, time_str, table, text)
         lines = []
         for row in self._numbers(table, board.predictions):
-            # OpenCompass quotes nothing and puts spaces for commas.
+            # As in OpenCompass's files, cells are not quoted, and spaces
+            # replace the commas in them.
             cells = [cell.replace(',', ' ') for cell in row]
             lines.append(','.join(cells) + '\n')
         write_text(summary.with_suffix('.csv'), ''.join(lines))
@@ -344,7 +359,7 @@ class PredictedSummarizer(DefaultSummarizer):
         A cell without a number is empty. The columns of the models are
         followed by columns with the lower and upper limits of the intervals.
         """
-        # Dataset, version, metric and mode come first.
+        # The first columns are dataset, version, metric and mode.
         n_names = 4
         models = table[0][n_names:]
         header = list(table[0])
@@ -354,19 +369,19 @@ class PredictedSummarizer(DefaultSummarizer):
         for row, origin in zip(table[1:], self.origins[1:]):
             names = list(row[:n_names])
             values = []
-            ends = []
+            limits = []
             if origin is None:
                 for cell in row[n_names:]:
                     values.append('' if cell == '-' else cell)
-                    ends += ['', '']
+                    limits += ['', '']
             else:
                 benchmark, label = origin
                 for model in predictions.models:
                     predicted = predictions.at(model, benchmark, label)
                     values.append(_percent(predicted, 'value'))
-                    ends.append(_percent(predicted, 'low'))
-                    ends.append(_percent(predicted, 'high'))
-            found.append(names + values + ends)
+                    limits.append(_percent(predicted, 'low'))
+                    limits.append(_percent(predicted, 'high'))
+            found.append(names + values + limits)
         return found
 
 
@@ -398,14 +413,15 @@ def _quiet(logger: logging.Logger) -> Iterator[None]:
         logger.removeFilter(quiet)
 
 
-def _percent(cell: Union[Prediction, Missing], part: str) -> str:
+def _percent(cell: Prediction | Missing, name: str) -> str:
     """Return an attribute of a prediction in percent, as text.
 
-    `part` is 'value', 'low' or 'high'. The text is empty without a prediction.
+    `name` is 'value', 'low' or 'high'. The text is empty without a prediction.
     """
     if isinstance(cell, Missing):
         return ''
-    return f'{100 * getattr(cell, part):.2f}'
+    fraction = getattr(cell, name)
+    return f'{100 * fraction:.2f}'
 
 
 def _safe_cell(name: str) -> str:
@@ -413,18 +429,20 @@ def _safe_cell(name: str) -> str:
     return csv_cell(markdown(name))
 
 
-def _place_behind(table: Sequence[Sequence[str]], row: Row) -> Optional[int]:
-    """Return where to insert predictions: the index after the row's last line.
+def _index_behind(table: Sequence[Sequence[str]], row: Row) -> Optional[int]:
+    """Return the index behind the last line of a row in OpenCompass's table.
 
-    If lines with the metric of the row exist, the last of these lines counts.
-    The result is None if the table has no line of the row.
+    A row has one line per metric. If one of them has the metric of `row`, the
+    result is the index behind this line. It is None if the table has no line
+    of the row.
     """
-    last = None
-    last_with_metric = None
-    for index, (abbr, _, metric, *_) in enumerate(table):
+    behind = None
+    behind_metric = None
+    for index, (abbr, _, metric, *_) in enumerate(table, 1):
         if abbr == row.abbr:
-            last = index
+            behind = index
             if metric == row.metric:
-                last_with_metric = index
-    found = last if last_with_metric is None else last_with_metric
-    return None if found is None else found + 1
+                behind_metric = index
+    if behind_metric is None:
+        return behind
+    return behind_metric

@@ -1,4 +1,4 @@
-"""Tasks that go on with the next dataset after one has failed.
+"""Define tasks that go on with the next dataset after a dataset has failed.
 
 A task of OpenCompass ends at its first error. OpenCompass therefore starts a
 process for every dataset, and such a process spends most of its time importing
@@ -53,7 +53,7 @@ class _SteadyTask(BaseTask):
         return command.replace(f' {script} ', f' {program} ')
 
     def parts(self) -> Iterator[tuple[Any, list[Config]]]:
-        """Yield each model and, for each dataset, the config of a task."""
+        """Yield each model, and the configs of its tasks, one per dataset."""
         for model, datasets in zip(self.model_cfgs, self.dataset_cfgs):
             configs = []
             for dataset in datasets:
@@ -75,11 +75,11 @@ class _SteadyTask(BaseTask):
         try:
             with ExitStack() as notes:
                 for part in parts:
-                    result = get_infer_output_path(part['models'][0],
-                                                   part['datasets'][0][0],
-                                                   folder)
-                    notes.enter_context(
-                        failure_recorded(Path(result), str(log)))
+                    [model] = part['models']
+                    [[dataset]] = part['datasets']
+                    result = get_infer_output_path(model, dataset, folder)
+                    note = failure_recorded(Path(result), str(log))
+                    notes.enter_context(note)
                 yield
         except Exception:
             self.logger.error(traceback.format_exc())
@@ -89,13 +89,14 @@ class _SteadyTask(BaseTask):
 def _raise_if_failed(failed: Sequence[str]) -> None:
     """Raise a `RuntimeError` that names the datasets that failed, if any."""
     if failed:
-        raise RuntimeError(f'{counted(len(failed), "dataset")} failed: '
-                           f'{shortened(", ".join(failed), 500)}')
+        number = counted(len(failed), 'dataset')
+        names = shortened(', '.join(failed), 500)
+        raise RuntimeError(f'{number} failed: {names}')
 
 
 @TASKS.register_module()
 class SteadyInferTask(_SteadyTask, OpenICLInferTask):
-    """Compute answers and losses of one model after the other on all datasets.
+    """Compute answers and losses on all datasets, one model after another.
 
     If a dataset fails or a model cannot be loaded, a file beside the
     predictions records the error. The task goes on with the other datasets and
@@ -104,8 +105,8 @@ class SteadyInferTask(_SteadyTask, OpenICLInferTask):
 
     def __init__(self, cfg: Config) -> None:
         super().__init__(cfg)
-        # OpenCompass would use the numbers of the first model. The task needs
-        # the largest numbers of all its models.
+        # OpenCompass would use the numbers of GPUs and processes of the first
+        # model. The task needs the largest numbers of all its models.
         self.num_gpus = 0
         self.num_procs = 1
         for model in self.model_cfgs:

@@ -69,7 +69,8 @@ def _verdict(part: Difference) -> str:
 def _on_predictions(comparison: Comparison) -> list[str]:
     """Return a sentence that names the benchmarks predicted to differ.
 
-    The list is empty if there are no predictions.
+    The sentence is the only element of a list, which is empty if there are no
+    predictions.
     """
     predicted = comparison.of_kind(PREDICTED)
     if not predicted:

@@ -1,10 +1,10 @@
 """Show leaderboards as text or Markdown, and write them to files.
 
 Rows are models. Columns are in groups: one group for the means over
-benchmarks, and one for each benchmark. A column has two header cells (the
-benchmark, and what the column shows) and a cell for each model. If there are
-observed accuracies, it also has a last cell, the foot, for the mean absolute
-difference.
+benchmarks, and one group for each benchmark. A column has two header cells
+(the benchmark, and what the column shows) and a cell for each model. If there
+are observed accuracies, it also has a last cell, the foot, for the mean
+absolute difference between predicted and observed accuracies.
 """
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +26,11 @@ from csv_plugin.report.leaderboards import FIELDS, Leaderboard
 from csv_plugin.report.notes import far_notes, item_notes, outcome, reasons
 from csv_plugin.report.screen import markdown_list, markdown_table
 
+#: The cells of a column, from its headers to its foot.
 Column = list[str]
+
+#: A row of `Leaderboard.rows`.
+JsonRow = dict[str, Any]
 
 #: Number of header cells of each column.
 _N_HEADERS = 2
@@ -46,9 +50,9 @@ def as_text(board: Leaderboard, width: float = WIDTH) -> str:
 def as_short_text(board: Leaderboard, width: int, file: str) -> str:
     """Return a short table of predictions, and the main results, as text.
 
-    The table has the observed accuracies and the predictions of the first
-    predictor. It is for a screen of `width` columns. Other predictors and most
-    notes are only in `file`, which the text may name.
+    The table shows the observed accuracies and the predictions of the first
+    predictor, on a screen of `width` columns. Other predictors and most notes
+    are only in `file`, which the text may name.
     """
     predictions = board.predictions
     if not predictions.benchmarks:
@@ -123,8 +127,7 @@ def write_markdown(path: FilePath,
     write_text(path, '\n'.join(lines))
 
 
-def _content(board: Leaderboard, rows: Sequence[dict[str,
-                                                     Any]]) -> dict[str, Any]:
+def _content(board: Leaderboard, rows: Sequence[JsonRow]) -> dict[str, Any]:
     """Return the content of the JSON file."""
     predictions = board.predictions
     chance = {}
@@ -167,7 +170,7 @@ def _column(board: Leaderboard,
             foot: str = '') -> Column:
     """Return a column, still without the heading of its group.
 
-    Without observed accuracies, it has no foot.
+    The foot is left out if there are no observed accuracies.
     """
     column = ['', header, *cells]
     if board.predictions.has_observed():
@@ -179,8 +182,8 @@ def _main_groups(board: Leaderboard,
                  with_ranks: bool = False) -> Iterator[list[Column]]:
     """Yield groups of columns with the predictions of the first predictor.
 
-    There are no columns of differences. The mean absolute difference is at the
-    foot of the column of predictions.
+    There are no columns of differences, so the mean absolute difference is at
+    the foot of the column of predictions.
     """
     predictions = board.predictions
     overall = board.overall
@@ -190,7 +193,8 @@ def _main_groups(board: Leaderboard,
         p = overall.methods.index(method)
         errors = percents(overall.mean_differences())
         means = mean_cells(overall, method)
-        columns.append(_column(board, method, means, errors[p]))
+        predicted = _column(board, method, means, errors[p])
+        columns.append(predicted)
         if with_ranks:
             columns.append(_rank_column(board, method))
         yield _headed(_means_heading(overall), columns)
@@ -198,7 +202,8 @@ def _main_groups(board: Leaderboard,
     for b, benchmark in enumerate(predictions.benchmarks):
         columns = _observed_columns(board, b)
         cells = predictions.cells(benchmark, method)
-        columns.append(_column(board, method, cells, errors[b]))
+        predicted = _column(board, method, cells, errors[b])
+        columns.append(predicted)
         yield _headed(benchmark, columns)
 
 
@@ -218,8 +223,9 @@ def _groups(board: Leaderboard) -> Iterator[list[Column]]:
             columns.append(_column(board, method, cells))
             columns.append(_rank_column(board, method))
             if _has_observed_means(board):
-                columns.append(
-                    _difference_column(board, differences[:, p], errors[p]))
+                of_method = differences[:, p]
+                column = _difference_column(board, of_method, errors[p])
+                columns.append(column)
         if columns:
             yield _headed(_means_heading(overall), columns)
     for b, benchmark in enumerate(predictions.benchmarks):
@@ -230,7 +236,8 @@ def _groups(board: Leaderboard) -> Iterator[list[Column]]:
             if predictions.has_observed():
                 differences = predictions.difference(label)[:, b]
                 error = predictions.mean_difference(label)[b]
-                columns.append(_difference_column(board, differences, error))
+                column = _difference_column(board, differences, error)
+                columns.append(column)
         yield _headed(benchmark, columns)
 
 
@@ -244,20 +251,24 @@ def _headed(heading: str, columns: list[Column]) -> list[Column]:
 def _observed_columns(board: Leaderboard, b: int) -> list[Column]:
     """Return columns of observed accuracies on benchmark b, and of items.
 
-    The second column, the numbers of items, is left out if no number is known.
-    Both columns are left out if the table has no observed accuracy at all.
+    The second column has the numbers of items of these accuracies. It is left
+    out if no number is known. Both columns are left out if the table has no
+    observed accuracy at all.
     """
     predictions = board.predictions
     if not predictions.has_observed():
         return []
     benchmark = predictions.benchmarks[b]
     accuracies = predictions.observed[:, b]
-    columns = [_column(board, OBSERVED, percents(accuracies))]
+    observed = percents(accuracies)
+    columns = [_column(board, OBSERVED, observed)]
     items = []
     for model, accuracy in zip(predictions.models, accuracies):
         n_items = board.items.get((model, benchmark))
-        is_known = n_items is not None and not math.isnan(accuracy)
-        items.append(str(n_items) if is_known else '-')
+        cell = '-'
+        if n_items is not None and not math.isnan(accuracy):
+            cell = str(n_items)
+        items.append(cell)
     if set(items) != {'-'}:
         columns.append(_column(board, 'items', items))
     return columns
@@ -272,7 +283,8 @@ def _observed_means(board: Leaderboard,
     if not _has_observed_means(board):
         return []
     overall = board.overall
-    columns = [_column(board, OBSERVED, percents(overall.observed))]
+    means = percents(overall.observed)
+    columns = [_column(board, OBSERVED, means)]
     if with_ranks:
         ranks = _rank_numbers(overall.observed_ranks())
         columns.append(_column(board, 'rank', ranks))
@@ -282,10 +294,11 @@ def _observed_means(board: Leaderboard,
 def _has_observed_means(board: Leaderboard) -> bool:
     """Return True if at least one model has an observed mean.
 
-    If accuracies are observed, but no mean, all columns have a foot, and there
-    is no column of differences of means.
+    Accuracies may be observed although no model has an observed mean. All
+    columns then have a foot, but there is no column of differences of means.
     """
-    return bool(np.isfinite(board.overall.observed).any())
+    means = board.overall.observed
+    return bool(np.isfinite(means).any())
 
 
 def _rank_column(board: Leaderboard, method: str) -> Column:
@@ -325,18 +338,19 @@ def percents(fractions: Iterable[float], form: str = '.1f') -> list[str]:
 
 
 def mean_cells(overall: Overall, method: str) -> list[str]:
-    """Return the predicted means as cells, with intervals where known.
+    """Return the predicted means in percent as cells, with intervals if known.
 
-    Means are in percent, and '-' if missing. Means of training models are
-    marked `*`.
+    A cell is '-' if the mean is missing. Means of training models are marked
+    `*`.
     """
     p = overall.methods.index(method)
     values = overall.values[:, p]
-    # Marks of training models.
-    marks = np.where(overall.in_sample[:, p], '*', '').tolist()
+    in_sample = overall.in_sample[:, p]
+    marks = np.where(in_sample, '*', '').tolist()
     view = overall.views.get(method)
     if view is None:
-        return [cell + mark for cell, mark in zip(percents(values), marks)]
+        means = percents(values)
+        return [mean + mark for mean, mark in zip(means, marks)]
     cells = []
     rows = zip(values, view.low, view.high, marks)
     for value, low, high, mark in rows:

@@ -1,4 +1,4 @@
-"""Leaderboards: observed and predicted accuracies of the models of a run."""
+"""Make leaderboards: observed and predicted accuracies of a run's models."""
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,8 +22,8 @@ from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_tables import scores_alone
 from csv_plugin.io.runs.run_dumps import read_run_dump
-from csv_plugin.report.notes import (item_notes, mean_notes, prediction_notes,
-                                     predictor_notes)
+from csv_plugin.report.notes import (Files, item_notes, mean_notes,
+                                     prediction_notes, predictor_notes)
 
 #: Columns of the CSV file and fields of the JSON rows, see `Leaderboard.rows`.
 FIELDS = ('model', 'benchmark', 'predictor', 'observed', 'items', 'predicted',
@@ -35,8 +35,6 @@ Items = Mapping[tuple[str, str], int]
 #: Maps the name of each model that is shown to its name in the files of a
 #: run.
 Folders = Mapping[str, str]
-#: Maps the label of each predictor to its file.
-Files = Mapping[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +46,8 @@ class Leaderboard:
     remarks. `overall` has means over benchmarks, and ranks. `known` are
     accuracies that the predictions are conditioned on. Its models have the
     names in the files of the run, which are the values of `folders`, not the
-    names that are shown. `items` has the numbers of items behind observed
-    accuracies, where known.
+    names that are shown. `items` has the numbers of items on which observed
+    accuracies were measured, where known.
     """
     predictions: Predictions
     folders: Folders
@@ -93,7 +91,9 @@ class Leaderboard:
         missing values are None.
         """
         for record in self.predictions.records():
-            row = {name: _plain(value) for name, value in record.items()}
+            row: dict[str, Any] = {}
+            for name, value in record.items():
+                row[name] = _plain(value)
             predicted = row['predicted']
             observed = row['observed']
             row['predictor'] = row['method']
@@ -103,8 +103,8 @@ class Leaderboard:
                 row['items'] = self.items.get(cell)
             row['difference'] = None
             if predicted is not None and observed is not None:
-                # A difference of percentages may be rounded to another digit
-                # than that of fractions, which the tables show.
+                # The difference is computed from fractions, as in the tables.
+                # A difference of rounded percentages may have another digit.
                 difference = record['predicted'] - record['observed']
                 row['difference'] = percent(difference)
             yield {name: row[name] for name in FIELDS}
@@ -113,18 +113,20 @@ class Leaderboard:
 def _fill_gaps(predictions: Predictions) -> bool:
     """Return True if predictions fill gaps between the observed accuracies.
 
-    This is so if the predictions are conditioned on all observed accuracies,
-    and some accuracies of main benchmarks are not observed. In this case only
-    means of predicted accuracies are shown: observed means would be over few
+    Then the predictions are conditioned on all observed accuracies, and some
+    accuracies of main benchmarks are not observed. Only means of predicted
+    accuracies are shown in this case: observed means would be over few
     benchmarks or models, and would test no prediction.
     """
     of_main = predictions.select(benchmarks=predictions.main)
     has_gaps = bool(np.isnan(of_main.observed).any())
-    return has_gaps and not predictions.held_out(predictions.methods[0]).any()
+    main_method = predictions.methods[0]
+    has_held_out = predictions.held_out(main_method).any()
+    return has_gaps and not has_held_out
 
 
 def _plain(value: Any) -> Any:
-    """Turn fractions into percent and flags into 0 or 1; keep all else."""
+    """Turn a fraction into percent and a flag into 0 or 1; keep all else."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, float):
@@ -147,8 +149,8 @@ def predict_run(work_dir: FilePath,
     `predictors` maps labels to predictors, or to a `Missing` with the reason
     why a predictor is unusable. `observed` has an entry for each model and
     each of the `fitted_benchmarks`: an accuracy, or a `Missing` with the
-    reason why there is none. `progress` wraps the loop over models. `known`,
-    `items` and `families` are as in `predict_columns`.
+    reason why there is none. `progress` wraps the loop over models. The
+    docstring of `predict_columns` explains `known`, `items` and `families`.
     """
     read = partial(read_run_dump, work_dir)
     names = list(folders.values())
@@ -175,12 +177,12 @@ def predict_columns(
         families: Optional[Mapping[str, str]] = None) -> Leaderboard:
     """Return the leaderboard of models, given their feature columns.
 
-    `known` and `families` are as in `Predictor.predict`; their models have the
-    names that are the values of `folders`. `items` has the numbers of items
-    behind observed accuracies, where known. If a model ran fewer items than a
-    predictor was fitted to, its observed accuracies are compared with wider
-    intervals (see `Predictions.judged`). Other arguments are as in
-    `predict_run` and `Leaderboard.of`.
+    `known` and `families` are arguments of `Predictor.predict`; their models
+    have the names that are the values of `folders`. `items` has the numbers of
+    items on which observed accuracies were measured, where known. If a model
+    ran fewer items than a predictor was fitted to, its observed accuracies are
+    compared with wider intervals (see `Predictions.judged`). The other
+    arguments are explained in `predict_run` and `Leaderboard.of`.
     """
     benchmarks = fitted_benchmarks(predictors)
     predictions, joints = predict_models(predictors, columns, benchmarks,
@@ -217,7 +219,8 @@ def known_in_run(observed: ObservedAccuracies, folders: Folders,
                  benchmarks: Sequence[str]) -> AccuracyTable:
     """Return the accuracies of a run as a table.
 
-    Its models have the names in the files of the run, the values of `folders`.
+    In the table, models have their names in the files of the run, which are
+    the values of `folders`.
     """
     values = _observed_accuracies(observed, folders, benchmarks)
     return scores_alone([*folders.values()], benchmarks, values)
@@ -227,10 +230,10 @@ def _more_noise(predictions: Predictions, predictors: Predictors,
                 items: Items) -> Floats:
     """Return the additional variance of accuracies of few items, `(M, B, P)`.
 
-    It is divided by p (1 - p), where p is the accuracy. For n items that were
-    drawn without replacement from the N items that predictors were fitted to,
-    it is 1/n - 1/N. It is 0 where all items were run, or where n is unknown.
-    An unknown N counts as infinite.
+    The variance is divided by p (1 - p), where p is the accuracy. For n items
+    that were drawn without replacement from the N items that predictors were
+    fitted to, the result is 1/n - 1/N. It is 0 where all items were run, or
+    where n is unknown. An unknown N counts as infinite.
     """
     whole = known_items(predictors)
     found = np.zeros(predictions.values.shape)
@@ -247,7 +250,8 @@ def _more_noise(predictions: Predictions, predictors: Predictors,
 def _observed_accuracies(observed: ObservedAccuracies, models: Collection[str],
                          benchmarks: Collection[str]) -> Floats:
     """Return observed accuracies, fractions, `(M, B)`; NaN if missing."""
-    values = np.full((len(models), len(benchmarks)), np.nan)
+    shape = len(models), len(benchmarks)
+    values = np.full(shape, np.nan)
     for m, model in enumerate(models):
         for b, name in enumerate(benchmarks):
             accuracy = observed.get((model, name), np.nan)

@@ -6,7 +6,7 @@ or the path of a predictor, which end as the reason or the path does.
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress, product
-from typing import NamedTuple, TypeVar, Union
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,25 +22,32 @@ from csv_plugin.core.predictions import (NOT_YET, OBSERVED, Missing,
                                          Predictions, misses)
 from csv_plugin.core.predictor import BenchmarkFit, Predictor
 
-#: Smallest numbers of training models and of their families for which no note
-#: is written.
+#: With fewer training models than the first number, or fewer families of them
+#: than the second number, a note is written.
 _ENOUGH, _ENOUGH_FAMILIES = 9, 3
 #: Advice if there are too few models or families.
 _WOULD_DO = (f'{_ENOUGH} models of {_ENOUGH_FAMILIES} families would do, some '
              'dozens are better')
 
-#: What the differences in tables with observed accuracies mean.
+#: Legend of the differences in tables with observed accuracies.
 DIFFERENCES = ('diff is predicted minus observed; '
                f'{MEAN_ERROR} leaves out models marked *.')
 
+#: Maps the label of each predictor to its file.
+Files = Mapping[str, str]
+
 _Key = TypeVar('_Key', bound=Hashable)
 
+#: The difference between two names that look alike.
 _DIFFER = ('differ only in letter case, invisible characters or letters that '
            'look alike')
 
 
 def _grouped(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, list[str]]:
-    """Return the names of each key. Keys are in order of first occurrence."""
+    """Return the names that are paired with each key.
+
+    Keys are in the order of their first occurrence.
+    """
     names: dict[_Key, list[str]] = {}
     for key, name in pairs:
         names.setdefault(key, []).append(name)
@@ -69,9 +76,9 @@ def first_names(names: Sequence[str], most: int = 8) -> str:
 def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
     """Return the notes on a table of predictions.
 
-    They are the legend, the reasons for missing numbers, the agreement with
-    observed accuracies, and the models that are far from the training models.
-    `overall` has the means and ranks of the table.
+    The notes are the legend, the reasons for missing numbers, the agreement
+    with observed accuracies, and the models that are far from the training
+    models. `overall` has the means and ranks of the table.
     """
     legend = []
     if np.isfinite(predictions.values).any():
@@ -94,16 +101,19 @@ class _OfModel(NamedTuple):
 
 
 class _OfModels(NamedTuple):
-    """Missing numbers in one column, for the same reason and benchmarks."""
+    """Missing numbers in one column, for the same reason and benchmarks.
+
+    They are missing for one or more models.
+    """
     column: str
     reason: str
     benchmarks: tuple[str, ...]
 
 
 class _OfColumns(NamedTuple):
-    """Missing numbers of several columns, for the same benchmarks and models.
+    """Missing numbers in one or more columns, all for the same reason.
 
-    They also have the same reason.
+    In each column, the numbers of the same models and benchmarks are missing.
     """
     reason: str
     benchmarks: tuple[str, ...]
@@ -184,14 +194,14 @@ def _on_misses(predictions: Predictions) -> str:
         named.append(f'{cell.model} on {cell.benchmark} '
                      f'({percent(cell.observed):.1f}, interval {interval})')
     return (f'{method}: {len(missed)} of {n_cells} observed accuracies lie '
-            f'outside of their interval, where about {n_expected:.0f} are '
-            f'expected to: {first_names(named, most)}.')
+            f'outside of their intervals; about {n_expected:.0f} are '
+            f'expected to lie outside: {first_names(named, most)}.')
 
 
 def outcome(predictions: Predictions) -> Iterator[str]:
     """Yield a line with the errors of all predictors on held-out models.
 
-    There is no line if no held-out model has an observed accuracy.
+    Yield nothing if no held-out model has an observed accuracy.
     """
     errors = []
     for method in predictions.methods:
@@ -325,10 +335,9 @@ def range_note(level: float) -> str:
 def far_notes(predictions: Predictions) -> Iterator[str]:
     """Yield notes that name the models far from the training models.
 
-    More than half of the predictions of such a model are extrapolated, or its
-    losses seem to be measured in another unit.
-    Predictions of training models do not count. Methods with the same models
-    share a line.
+    A model is far if more than half of its predictions are extrapolated, or if
+    its losses seem to be measured in another unit. Predictions of training
+    models do not count. Methods with the same far models share a line.
     """
     has_value = np.isfinite(predictions.values)
     predicted = has_value & ~predictions.in_sample
@@ -354,13 +363,13 @@ def far_notes(predictions: Predictions) -> Iterator[str]:
             'that all losses have the same unit.')
 
 
-def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
-                    paths: Mapping[str, str]) -> list[str]:
+def predictor_notes(predictors: Mapping[str, Predictor | Missing],
+                    files: Files) -> list[str]:
     """Return lines with the files of predictors, and notes on training.
 
-    Each line begins with the label of its predictor. Reasons why predictors
-    are unusable are returned only if all predictors are unusable; otherwise
-    the notes on missing numbers have these reasons.
+    Each line begins with the label of its predictor. The reason why a
+    predictor is unusable is returned only if all predictors are unusable;
+    otherwise the notes on missing numbers state this reason.
     """
     lines = []
     unusable = []
@@ -368,7 +377,7 @@ def predictor_notes(predictors: Mapping[str, Union[Predictor, Missing]],
         if isinstance(predictor, Missing):
             unusable.append(f'{label}: {predictor.reason}')
         else:
-            lines.append(f'{label}: {paths[label]}')
+            lines.append(f'{label}: {files[label]}')
             for note in learning_notes(predictor):
                 lines.append(f'{label}, {note}')
     return lines or unusable
@@ -517,10 +526,11 @@ def chance_notes(accuracies: AccuracyTable,
     table = accuracies.select(fitted)
     lines = []
     for b, name in enumerate(table.benchmarks):
-        known = table.values[~np.isnan(table.values[:, b]), b]
-        chance = float(table.chance[b])
+        on_benchmark = table.values[:, b]
+        known = on_benchmark[~np.isnan(on_benchmark)]
         if len(known) < least:
             continue
+        chance = float(table.chance[b])
         best = known.max()
         n_items = int(table.n_items[b])
         deviation = math.sqrt(chance * (1 - chance))

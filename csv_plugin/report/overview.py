@@ -14,6 +14,7 @@ from csv_plugin.report.leaderboard_tables import (mean_cells, percents,
                                                   rank_cells)
 from csv_plugin.report.leaderboards import Leaderboard
 
+#: The cells of a column, from its header on.
 Column = list[str]
 
 
@@ -57,7 +58,7 @@ def _rows_of_one_model(board: Leaderboard) -> list[list[str]]:
 
 
 def _mean_rows(board: Leaderboard) -> list[list[str]]:
-    """Return the row of the mean; no row if there is one benchmark."""
+    """Return a list with the row of the mean; empty if there is no mean."""
     overall = board.overall
     method = board.predictions.methods[0]
     view = overall.views.get(method)
@@ -69,8 +70,8 @@ def _mean_rows(board: Leaderboard) -> list[list[str]]:
     mark = '*' if overall.in_sample[0, 0] else ''
     [low] = view.low
     [high] = view.high
-    row = [name, observed, predicted, mark, interval(low, high), '']
-    return [row]
+    limits = interval(low, high)
+    return [[name, observed, predicted, mark, limits, '']]
 
 
 def _benchmark_row(board: Leaderboard, b: int) -> list[str]:
@@ -80,17 +81,19 @@ def _benchmark_row(board: Leaderboard, b: int) -> list[str]:
     low = predictions.low[0, b, 0]
     high = predictions.high[0, b, 0]
     chance = predictions.chance.get(name, np.nan)
-    least = 0.0 if np.isnan(chance) else chance
+    least = 0.0
+    if not np.isnan(chance):
+        least = chance
     [observed] = percents(predictions.observed[:, b])
     predicted = percent(predictions.values[0, b, 0])
     [mark] = predictions.marks(name)
-    ends = interval(low, high, least)
+    limits = interval(low, high, least)
     return [
         name,
         observed,
         number(predicted),
         mark,
-        ends,
+        limits,
         number(percent(chance), '.0f'),
     ]
 
@@ -117,8 +120,8 @@ def _table_of_models(board: Leaderboard, width: int) -> tuple[str, str]:
     whole = left + with_intervals
     if columns_that_fit(whole, width) == len(whole):
         return _text(whole, width), ''
-    n_shown = columns_that_fit(left + without, width) - len(left)
-    n_shown = max(n_shown, 0)
+    n_fitting = columns_that_fit(left + without, width)
+    n_shown = max(n_fitting - len(left), 0)
     n_left_out = len(without) - n_shown
     left_out = 'intervals of single benchmarks'
     if n_left_out:
@@ -127,7 +130,7 @@ def _table_of_models(board: Leaderboard, width: int) -> tuple[str, str]:
 
 
 def _text(columns: Sequence[Column], width: int) -> str:
-    """Return columns as a text table of this width."""
+    """Return columns as a text table of at most `width` characters a line."""
     rows = list(zip(*columns))
     return text_table(rows, width)
 
@@ -157,8 +160,9 @@ def _mean_columns(board: Leaderboard, order: Sequence[int]) -> list[Column]:
 def _cells_without_intervals(board: Leaderboard, b: int) -> list[str]:
     """Return the predictions of all models on benchmark b, with marks."""
     predictions = board.predictions
+    name = predictions.benchmarks[b]
     values = percents(predictions.values[:, b, 0])
-    marks = predictions.marks(predictions.benchmarks[b])
+    marks = predictions.marks(name)
     return [value + mark for value, mark in zip(values, marks)]
 
 

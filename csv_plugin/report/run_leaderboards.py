@@ -27,7 +27,7 @@ def run_leaderboard(
     known: Optional[AccuracyTable] = None,
     families: Optional[Mapping[str, str]] = None
 ) -> tuple[Leaderboard, ColumnsByLabel]:
-    """Predict the models of a run, and add the accuracies that it measured.
+    """Predict the models of a run, and show the run's accuracies beside it.
 
     Args:
         work_dir: The time-stamped folder of the run.
@@ -35,8 +35,8 @@ def run_leaderboard(
         files: The files of the predictors, by label.
         progress: Wraps the loop over the models whose losses are read.
         known: Accuracies that predictions are conditioned on; its models are
-            named by their folders. By default, the known accuracies of the
-            newest leaderboard of the run.
+            named by their folders. By default, the accuracies that the newest
+            leaderboard of the run is conditioned on.
         families: Maps the names of the models' folders to families.
 
     Returns:
@@ -71,7 +71,7 @@ def run_leaderboard(
             if benchmark in accuracies:
                 scores[model, benchmark] = accuracies[benchmark]
                 continue
-            reason = 'no score in the run'
+            reason = 'no accuracy in the run'
             if benchmark in other_metrics:
                 reason = why_no_accuracy(other_metrics[benchmark])
             scores[model, benchmark] = Missing(reason)
@@ -87,8 +87,8 @@ def run_leaderboard(
 def _known(leaderboard: Mapping[str, Any]) -> Optional[AccuracyTable]:
     """Return the accuracies that a leaderboard is conditioned on.
 
-    `leaderboard` is the content of the JSON file, where accuracies are in
-    percent. The result is None if there are no known accuracies.
+    `leaderboard` is the content of its JSON file, where accuracies are in
+    percent. The result is None if it is conditioned on no accuracies.
     """
     rows = leaderboard.get('known', {})
     benchmarks: dict[str, None] = {}
@@ -96,7 +96,8 @@ def _known(leaderboard: Mapping[str, Any]) -> Optional[AccuracyTable]:
         benchmarks.update(dict.fromkeys(row))
     if not benchmarks:
         return None
-    percents = np.full((len(rows), len(benchmarks)), np.nan)
+    shape = len(rows), len(benchmarks)
+    percents = np.full(shape, np.nan)
     for m, row in enumerate(rows.values()):
         for b, name in enumerate(benchmarks):
             percents[m, b] = row.get(name, np.nan)

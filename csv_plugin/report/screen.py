@@ -12,7 +12,7 @@ from csv_plugin.io.files import FilePath
 
 
 def full_width(wide: bool) -> float:
-    """Return the maximum width of tables: `--wide` sets no limit."""
+    """Return the maximum width of tables; with `--wide`, it is infinite."""
     return math.inf if wide else WIDTH
 
 

@@ -1,4 +1,4 @@
-"""Show a study: predictions, errors by benchmark, and a Markdown report."""
+"""Show the predictions and errors of a study, in tables and in a report."""
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,10 +20,12 @@ from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.notes import far_notes, learning_notes, outlier_notes
 from csv_plugin.report.screen import markdown_list, markdown_table
 
+#: Columns of the files that `write_predictions` writes.
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
                       'low', 'high', 'extrapolated', 'in_sample', 'at_chance',
                       'expected_error')
 
+#: Legend of the table of errors in the report.
 _LEGEND = """\
 All errors are of held-out models only. The MSE is in 1e-3 (squared
 fractions). `mean-loss` (mean loss with a learned floor) is the baseline. MAE
@@ -35,19 +37,19 @@ and arithmetic means of the rest, over {n_main} main benchmarks. The
 leaderboard has errors of means, which are smaller than means of errors.
 """
 
-#: Legends for the terminal: `_SHORT` belongs to the short table, `_UNITS` to
-#: the table with all columns.
+#: Legend of the short table on the terminal.
 _SHORT = (
     'error: mean absolute error of held-out models, in points (percent); of '
-    'mean loss: this error divided by that of the baseline mean-loss; '
+    'mean loss: this error divided by the error of the baseline mean-loss; '
     'coverage: share of observed accuracies inside their {level:.0%} '
     'intervals; ({any}): all intervals reach from chance, or below, to '
     '100 %. --wide shows all columns.')
+#: Legend of the table with all columns on the terminal.
 _UNITS = ('MSE: in 1e-3; MAE and width of intervals: in points; ({any}): all '
           'intervals reach from chance, or below, to 100 %; means of MSE are '
           'geometric.')
 
-#: What the names of methods in the tables mean.
+#: Explanations of the names of methods in the tables.
 _METHODS = {
     'salience': 'the method, which learns how much each loss counts',
     'mean-loss': 'the baseline, the mean loss with a learned floor',
@@ -110,8 +112,8 @@ def leaderboard(study: Study, models: Sequence[str]) -> Leaderboard:
 def fit_errors(predictor: Predictor) -> list[str]:
     """Return the mean absolute error on each benchmark, in points, as cells.
 
-    Each training model is predicted from models of other families. Unknown
-    errors are '-'.
+    The errors are of training models, each predicted from models of other
+    families. Unknown errors are '-'.
     """
     sizes = np.abs(predictor.left_out - predictor.observed)
     cells = []
@@ -163,10 +165,11 @@ def error_rows(study: Study) -> list[list[str]]:
 def short_table(study: Study) -> str:
     """Return a table of errors and coverages for the terminal.
 
-    There is a row for each benchmark, by the method under study, and then a
-    row of means over the main benchmarks for each method. The column 'of mean
-    loss' is the error divided by the error of the baseline 'mean-loss', which
-    the study must have. In rows of means, both are mean errors.
+    First, there is a row for each benchmark with the errors of the method
+    under study. Then there is a row for each method with means over the main
+    benchmarks. The column 'of mean loss' is the error divided by the error of
+    the baseline 'mean-loss', which the study must have. In rows of means, it
+    is the ratio of two mean errors.
     """
     by_method = _errors_by_method(study)
     baseline = by_method[MEAN_LOSS]
@@ -194,9 +197,9 @@ def _short_cells(errors: ErrorsByBenchmark, baseline: ErrorsByBenchmark,
                  names: Sequence[str]) -> list[str]:
     """Return three cells with means over the benchmarks `names`.
 
-    They are the mean absolute error, the ratio of this error to the error of
-    the baseline, and the mean coverage. Error and ratio are '-' if an error on
-    at least one of the benchmarks is missing.
+    The cells show the mean absolute error, the ratio of this error to the
+    error of the baseline, and the mean coverage. Error and ratio are '-' if an
+    error on at least one of the benchmarks is missing.
     """
     if not names:
         return ['-'] * 3
@@ -219,11 +222,11 @@ def _short_cells(errors: ErrorsByBenchmark, baseline: ErrorsByBenchmark,
 
 
 def _of_intervals(value: float, error: float, digits: str) -> str:
-    """Return a measure of intervals, coverage or width, as a cell.
+    """Return the coverage or the width of intervals as a cell.
 
     The cell is '-' if `error` is NaN, because then nothing was predicted. If
-    only the measure is NaN, no interval rules anything out, and the cell is
-    `ANY` in parentheses.
+    `value` is NaN although `error` is not, no interval excludes any accuracy,
+    and the cell is `ANY` in parentheses.
     """
     if math.isnan(value) and not math.isnan(error):
         return f'({ANY})'
@@ -254,8 +257,9 @@ def _mean_mse(errors: ErrorsByBenchmark, names: Sequence[str]) -> float:
 def _wide_cells(errors: Sequence[BenchmarkErrors]) -> list[str]:
     """Return cells with the means of MAE, Spearman, coverage and width.
 
-    Means are over benchmarks. A benchmark where no interval rules anything
-    out has a coverage of NaN. The means of coverage and width leave it out.
+    Means are over benchmarks. The coverage is NaN on a benchmark where no
+    interval excludes any accuracy. The means of coverage and width leave out
+    such a benchmark.
     """
     sizes = []
     correlations = []
@@ -277,7 +281,7 @@ def _wide_cells(errors: Sequence[BenchmarkErrors]) -> list[str]:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Return the mean of the values that are not NaN; NaN without any."""
+    """Return the mean of the values that are not NaN; NaN if all are NaN."""
     numbers = [value for value in values if not math.isnan(value)]
     if not numbers:
         return math.nan
@@ -287,7 +291,7 @@ def _mean(values: Sequence[float]) -> float:
 def summary(study: Study, title: str, wide: bool = False) -> str:
     """Return the title, the table of errors, and notes, as text.
 
-    The table has all columns if `wide`, else the main ones.
+    The table has all columns if `wide` is True, else only the main columns.
     """
     if wide:
         rows = error_rows(study)

@@ -94,4 +94,5 @@ def write_tables(folder: Path, triage: Triage) -> None:
 
 
 def _cells(record: Mapping[str, Any]) -> list[Any]:
+    """Return the values of a record as the cells of a row."""
     return list(record.values())

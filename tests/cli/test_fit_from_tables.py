@@ -268,7 +268,7 @@ def test_a_benchmark_without_a_score_is_left_out(tmp_path, call, capsys, more):
 
 def test_no_score_of_a_model_to_fit_to(tmp_path, call, capsys, tables):
     without_scores(tmp_path, tables.models)
-    assert 'scores.csv: expected at least one sco' in refusal(capsys, *call)
+    assert 'scores.csv: expected at least one acc' in refusal(capsys, *call)
     assert not (tmp_path / 'out').exists()
 
 

@@ -84,10 +84,10 @@ def test_text():
         'diff is predicted minus observed; mean abs. error leaves out models '
         'marked *.',
         'mean-loss of m1 on bench-0: no dump',
-        'predicted: 2 of 3 observed accuracies lie outside of their interval, '
-        'where about 0 are expected to:',
-        '  m0 on bench-0 (50.0, interval 30.0-45.0), m1 on bench-0 (50.0, '
-        'interval 30.0-45.0).',
+        'predicted: 2 of 3 observed accuracies lie outside of their '
+        'intervals; about 0 are expected to lie',
+        '  outside: m0 on bench-0 (50.0, interval 30.0-45.0), m1 on bench-0 '
+        '(50.0, interval 30.0-45.0).',
     ]  # yapf: disable
 
 

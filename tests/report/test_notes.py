@@ -121,15 +121,15 @@ def test_findings():
         'Rank agreement of predicted and observed means (Spearman, 1 is the '
         'same order, 0 is no relation): p 1.00 (6 held-out models).')
     assert far == (
-        'p: 1 of 12 observed accuracies lie outside of their interval, where '
-        'about 1 are expected to: m5 on b1 (95.0, interval 60.0-80.0).')
+        'p: 1 of 12 observed accuracies lie outside of their intervals; about '
+        '1 are expected to lie outside: m5 on b1 (95.0, interval 60.0-80.0).')
     # Scores that no interval leaves out are not counted.
     for place in product('p', MODELS[:4], ('b0', 'b1')):
         cells.predicted[place] = replace(predict(), low=0.0, high=1.0)
     *_, far = found(cells)
     assert far.startswith(
-        'p: 1 of 4 observed accuracies lie outside of their interval, where '
-        'about 0 are expected to: m5 on b1')
+        'p: 1 of 4 observed accuracies lie outside of their intervals; about '
+        '0 are expected to lie outside: m5 on b1')
 
 
 def test_one_in_ten_is_outside_by_chance():
@@ -140,7 +140,7 @@ def test_one_in_ten_is_outside_by_chance():
     *_, far = found(cells)
     assert far.startswith(
         'p: 1 of 30 observed accuracies lie outside of their '
-        'interval, where about 3 are expected to: ')
+        'intervals; about 3 are expected to lie outside: ')
 
 
 def test_means_over_some_benchmarks():

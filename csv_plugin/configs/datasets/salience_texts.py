@@ -1,7 +1,8 @@
 """Measure token losses on a validation set, by default the demo's texts.
 
-To use texts of your own (JSON lines, see `csv_plugin.io.text_sets`), write in
-a config, in which OpenCompass takes every name that is left for a setting:
+To use texts of your own (JSON lines, see `csv_plugin.io.text_sets`), write
+into a config the lines below. The last line is needed because OpenCompass
+takes every name that is defined at the end of a config for a setting.
 
     with read_base():
         from csv_plugin.configs.datasets.salience_texts import salience_texts
@@ -31,6 +32,9 @@ def salience_texts(path: str, context: int | None = None) -> dict:
     datasets = __import__('csv_plugin.oc.datasets', fromlist=['datasets'])
     dumps = __import__('csv_plugin.io.runs.run_dumps', fromlist=['run_dumps'])
     fingerprint = datasets.read_nonempty_texts(path).fingerprint
+    prompt_template = dict(type=PromptTemplate, template='')
+    inferencer = dict(type=TokenLossInferencer, context=context)
+    evaluator = dict(type=SalienceEvaluator)
     return dict(
         abbr=dumps.dataset_abbr(fingerprint),
         type=SalienceTextDataset,
@@ -38,10 +42,10 @@ def salience_texts(path: str, context: int | None = None) -> dict:
         fingerprint=fingerprint,
         reader_cfg=dict(input_columns=[], output_column=None),
         infer_cfg=dict(
-            prompt_template=dict(type=PromptTemplate, template=''),
+            prompt_template=prompt_template,
             retriever=dict(type=ZeroRetriever),
-            inferencer=dict(type=TokenLossInferencer, context=context)),
-        eval_cfg=dict(evaluator=dict(type=SalienceEvaluator)))
+            inferencer=inferencer),
+        eval_cfg=dict(evaluator=evaluator))
 
 
 salience_texts_datasets = [

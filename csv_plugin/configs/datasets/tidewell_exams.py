@@ -1,4 +1,4 @@
-"""Five exams on Tidewell, a small invented world, with 240 questions each."""
+"""Run five exams on Tidewell, an invented world, with 240 questions each."""
 from opencompass.openicl.icl_evaluator import AccEvaluator
 from opencompass.openicl.icl_inferencer import GenInferencer, PPLInferencer
 from opencompass.openicl.icl_prompt_template import PromptTemplate

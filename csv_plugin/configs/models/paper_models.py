@@ -36,12 +36,14 @@ _stop_words = {
 
 
 def base_model(path: str, num_gpus: int = 1) -> dict:
-    """Return the entry of a base model of these series on the hub."""
+    """Return the entry of a base model on the hub, of a series of the paper.
+    """
     return dict(type=HuggingFaceBaseModel, **model_of(path, num_gpus))
 
 
 def chat_model(path: str, num_gpus: int = 1) -> dict:
-    """Return the entry of a chat model of these series on the hub."""
+    """Return the entry of a chat model on the hub, of a series of the paper.
+    """
     return dict(
         type=HuggingFacewithChatTemplate,
         stop_words=value_of(_stop_words, path) or [],
@@ -56,9 +58,12 @@ def model_of(path: str, num_gpus: int) -> dict:
         trust_remote_code=False)
     if path.startswith('google/gemma-2'):
         model_kwargs['attn_implementation'] = 'eager'
-    return dict(
+    _, name = path.split('/')
+    if name == 'Llama-2-70b-hf':
         # The paper writes this name with a small letter, unlike the hub.
-        abbr=path.split('/')[1].replace('Llama-2-70b-hf', 'llama-2-70b-hf'),
+        name = 'llama-2-70b-hf'
+    return dict(
+        abbr=name,
         path=path,
         model_kwargs=model_kwargs,
         tokenizer_kwargs=dict(trust_remote_code=False),
@@ -71,10 +76,10 @@ def model_of(path: str, num_gpus: int) -> dict:
 
 
 def with_own_code(models: list[dict], allowed: bool) -> list[dict]:
-    """Return the entries, in which models that need their own code may run it.
+    """Return entries that let models run their own code if they need it.
 
     Raises:
-        InputError: A model needs its own code, and not `allowed`.
+        InputError: A model needs its own code, but `allowed` is False.
     """
     # In a config, mmengine replaces imports at the top by lazy objects, which
     # cannot be called here.
@@ -88,29 +93,34 @@ def with_own_code(models: list[dict], allowed: bool) -> list[dict]:
 
 
 def value_of(table: dict, path: str) -> object:
-    """Return the value of the key with which a path begins, or None."""
-    values = [table[start] for start in table if path.startswith(start)]
-    return values[0] if values else None
+    """Return the value of the first key with which a path begins, or None."""
+    for start, value in table.items():
+        if path.startswith(start):
+            return value
+    return None
 
 
 def paper_entries() -> tuple[list[dict], list[dict], list[dict]]:
     """Return entries of base models, chat models, and models in no split.
 
-    Models in no split of Table 2 are chat models.
+    The models that are in no split of Table 2 are chat models.
     """
     # In a config, mmengine replaces imports at the top by lazy objects, which
     # cannot be called here.
     io = __import__('csv_plugin.io.paper', fromlist=['io'])
     in_table_2 = io.paper_models()
+    chat_words = ['chat', 'Chat', 'Instruct', '-it']
     base: list[dict] = []
     chat: list[dict] = []
     unsplit: list[dict] = []
     for name, listed in io.paper_weights().items():
-        if any(word in name for word in ('chat', 'Chat', 'Instruct', '-it')):
-            part = chat if name in in_table_2 else unsplit
-            part.append(chat_model(listed.path, listed.gpus))
-        else:
+        is_chat = any(word in name for word in chat_words)
+        if not is_chat:
             base.append(base_model(listed.path, listed.gpus))
+        elif name in in_table_2:
+            chat.append(chat_model(listed.path, listed.gpus))
+        else:
+            unsplit.append(chat_model(listed.path, listed.gpus))
     return base, chat, unsplit
 
 

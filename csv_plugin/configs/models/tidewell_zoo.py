@@ -1,4 +1,4 @@
-"""Small language models, trained on documents about an invented world.
+"""List small language models, trained on documents about an invented world.
 
 `held_out_models` are the models that come with the package; no predictor was
 fitted to them. `zoo_models(folder)` lists all checkpoints that
@@ -17,11 +17,12 @@ def zoo_model(zoo: str, series: str, size: str, percent: int) -> dict:
 
     `percent` is the finished share of the training.
     """
+    folder = join(abspath(zoo), series)
     return dict(
         abbr=f'{series}-{size}@{percent}',
         type=BatchedBaseModel,
-        path=join(abspath(zoo), series, size, str(percent)),
-        tokenizer_path=join(abspath(zoo), series, 'tokenizer'),
+        path=join(folder, size, str(percent)),
+        tokenizer_path=join(folder, 'tokenizer'),
         # Weights are stored in fp16; on a CPU, fp32 is faster and more exact.
         model_kwargs=dict(torch_dtype='torch.float', trust_remote_code=False),
         tokenizer_kwargs=dict(trust_remote_code=False),
@@ -39,7 +40,8 @@ whole_zoo = [
 def zoo_models(zoo: str, models: list = whole_zoo) -> list[dict]:
     """Return the entries of 7 checkpoints of each model in `models`.
 
-    By default, these are all 36 models. `zoo` is their folder.
+    `models` are pairs of series and size, by default all 36 models. `zoo` is
+    the folder of the models.
     """
     entries = []
     for series, size in models:

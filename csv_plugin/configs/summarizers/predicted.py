@@ -1,6 +1,6 @@
 """Show predictions of the demo's predictors beside the observed accuracies.
 
-The environment variable CSV_PREDICTOR names a predictor to use in their place:
+The environment variable CSV_PREDICTOR names a predictor to use instead:
 
     CSV_PREDICTOR=/path/to/predictor.safetensors opencompass ... \\
         --summarizer predicted --config-dir "$(salience demo --where configs)"

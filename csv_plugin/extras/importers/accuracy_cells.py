@@ -1,4 +1,4 @@
-"""Joins accuracies that were read one by one to a table."""
+"""Join accuracies that were read one by one into a table."""
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,13 +15,15 @@ from csv_plugin.io.known_benchmarks import benchmark_infos, known_benchmarks
 
 #: An accuracy, a fraction, and the record of how it was measured.
 Cell = tuple[float, Measured]
+#: A function that raises an `InputError` if accuracies cannot be compared,
+#: because of the records of how they were measured.
+Check = Callable[[Sequence[Measured]], None]
 
 
 def accuracy_table(where: str, models: Optional[Sequence[str]],
                    cells: Iterable[Cell], patterns: Sequence[str],
-                   chance: Optional[Mapping[str, float]],
-                   check: Callable[[Sequence[Measured]],
-                                   None], left_out: LeftOut) -> AccuracyTable:
+                   chance: Optional[Mapping[str, float]], check: Check,
+                   left_out: LeftOut) -> AccuracyTable:
     """Join cells to a table of accuracies.
 
     The rows are `models`, by default all models with a cell, sorted. The
@@ -29,10 +31,11 @@ def accuracy_table(where: str, models: Optional[Sequence[str]],
     the patterns. Benchmarks without a known chance level are left out, unless
     `patterns` contains their full name or no benchmark has a known level.
 
-    The number of items of a benchmark is the smallest that a record states,
-    else the one in `io.known_benchmarks`. `check` is called with the records
-    of all cells. `where` names the source in errors. A warning lists what is
-    left out. An `InputError` if there is no cell.
+    The number of items of a benchmark is the smallest number that a record
+    states. If no record states one, it is the number in
+    `io.known_benchmarks`. `check` is called with the records of all cells.
+    `where` names the source in errors. A warning lists what is left out. An
+    `InputError` if there is no cell.
     """
     found: dict[str, dict[str, Cell]] = {}
     for cell in cells:
@@ -52,7 +55,7 @@ def accuracy_table(where: str, models: Optional[Sequence[str]],
         for name in kept:
             with_cell.update(found[name])
         models = sorted(with_cell)
-    places = {model: place for place, model in enumerate(models)}
+    rows = {model: row for row, model in enumerate(models)}
     shape = len(models), len(kept)
     accuracies = np.full(shape, math.nan)
     records: list[Measured] = []
@@ -60,7 +63,7 @@ def accuracy_table(where: str, models: Optional[Sequence[str]],
     for column, name in enumerate(kept):
         own_records = []
         for model, (accuracy, record) in found[name].items():
-            row = places[model]
+            row = rows[model]
             accuracies[row, column] = accuracy
             own_records.append(record)
         by_benchmark[name] = own_records
@@ -71,7 +74,8 @@ def accuracy_table(where: str, models: Optional[Sequence[str]],
     for name in kept:
         info = infos[name]
         levels.append(info.chance)
-        n_items.append(_n_items(name, by_benchmark[name], info.n_items))
+        number = _n_items(name, by_benchmark[name], info.n_items)
+        n_items.append(number)
     return AccuracyTable(
         tuple(models), tuple(kept), accuracies, np.array(levels),
         np.array(n_items, np.int64), tuple(records))
@@ -81,8 +85,9 @@ def _kept(found: Iterable[str], patterns: Sequence[str], chance: Iterable[str],
           left_out: LeftOut) -> list[str]:
     """Return the benchmarks among `found` to keep, in the patterns' order.
 
-    Those are the benchmarks that match a pattern and have a known chance
-    level or are named in full. If there are none, all that match are kept.
+    A benchmark is kept if it matches a pattern, and its chance level is known
+    or a pattern is its full name. If no benchmark is kept by this rule, all
+    benchmarks that match a pattern are kept.
     """
     known = {*known_benchmarks(), *chance, *patterns}
     # A dict keeps each name once, in the order of the patterns.

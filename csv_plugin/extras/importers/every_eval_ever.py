@@ -1,4 +1,4 @@
-"""Reads accuracies from records of Every Eval Ever.
+"""Read accuracies from records of Every Eval Ever.
 
 Every Eval Ever (github.com/evaleval/every_eval_ever, MIT licence) is a JSON
 format for scores of any evaluation, one record per model. Its converters from
@@ -67,7 +67,7 @@ def read_every_eval_ever(
 
     Raises:
         InputError: One of `benchmarks` matches no evaluation with an
-            accuracy, or as in `benchmark_infos`.
+            accuracy, or `benchmark_infos` refuses an evaluation.
     """
     check_list('paths of records', paths)
     check_list('benchmarks', benchmarks)
@@ -79,9 +79,10 @@ def read_every_eval_ever(
     by_model = _by('name', cells)
 
     def of_one_model(model: str) -> list[Cell]:
-        _, records = zip(*by_model[model])
+        of_model = by_model[model]
+        records = [record for _, record in of_model]
         check_weights(records)
-        return by_model[model]
+        return of_model
 
     models = usable(of_one_model, by_model, 'model', left_out)
     by_task = _by('task', chain.from_iterable(models.values()))
@@ -114,8 +115,8 @@ def _column(name: str, scores: Sequence[Cell],
             left_out: LeftOut) -> list[Cell]:
     """Return the accuracies on an evaluation, one for each model.
 
-    All have the same metric. `left_out` takes the accuracies that are not
-    used. An `InputError` if no model has a usable one.
+    All accuracies have the same metric. `left_out` takes the accuracies that
+    are not used. An `InputError` if no model has a usable accuracy.
     """
     metric = _most_used_metric(scores)
     cells = []
@@ -130,7 +131,7 @@ def _column(name: str, scores: Sequence[Cell],
         if not same:
             left_out.add('result', f'other models have the {metric}', part)
             continue
-        # Records with fewer items are trial runs on a part of them.
+        # A record with fewer items is a trial run on a part of the items.
         most = max(map(_n_items, same))
         wanted = [cell for cell in same if _n_items(cell) == most]
         # Dicts keep each value once, in the order of the records.
@@ -140,8 +141,8 @@ def _column(name: str, scores: Sequence[Cell],
             accuracies[accuracy] = None
             files[record.file] = None
         if len(accuracies) > 1:
-            places = ' and '.join(files)
-            left_out.add('result', f'scores differ, in {places}', part)
+            named = ' and '.join(files)
+            left_out.add('result', f'scores differ, in {named}', part)
             continue
         if len(wanted) < len(same):
             left_out.add('result', 'another record has more items', part)
@@ -152,7 +153,7 @@ def _column(name: str, scores: Sequence[Cell],
     check_settings(records, (SHOTS, ))
     if not cells:
         raise InputError(name, f'a model with a single {metric}',
-                         'only models with several, which differ',
+                         'only models with several different values',
                          'Leave out all records but one of each model.')
     return cells
 
@@ -160,7 +161,8 @@ def _column(name: str, scores: Sequence[Cell],
 def _most_used_metric(scores: Sequence[Cell]) -> str:
     """Return the metric that most models have.
 
-    Of several such metrics, it is the first in alphabetical order.
+    If several metrics are equally frequent, return the first in alphabetical
+    order.
     """
     uses = Counter[str]()
     for of_model in _by('name', scores).values():
@@ -171,6 +173,7 @@ def _most_used_metric(scores: Sequence[Cell]) -> str:
 
 
 def _n_items(cell: Cell) -> int:
+    """Return the number of items of an accuracy, 0 if it is unknown."""
     _, record = cell
     return record.facts[N_ITEMS] or 0
 
@@ -180,8 +183,9 @@ def _files(paths: Iterable[FilePath]) -> Iterator[Path]:
     for path in map(Path, paths):
         if not path.is_dir():
             yield path
+        found = path.rglob('*.json')
         # A folder may be called '*.json' too, after its model.
-        yield from sorted(filter(Path.is_file, path.rglob('*.json')))
+        yield from sorted(filter(Path.is_file, found))
 
 
 def _cells(path: Path, wanted: Sequence[str],
@@ -208,11 +212,12 @@ def _cells(path: Path, wanted: Sequence[str],
         return
     for result in results:
         name = str(result.fields.get('evaluation_name'))
-        matches = [fnmatchcase(name, part) for part in wanted]
-        if wanted and not any(matches):
+        is_wanted = any(fnmatchcase(name, pattern) for pattern in wanted)
+        if wanted and not is_wanted:
             continue
+        record_of_task = replace(measured, task=name)
         try:
-            yield _cell(result, replace(measured, task=name))
+            yield _cell(result, record_of_task)
         except InputError as error:
             reason = str(error).removeprefix(f'{result.where}, ')
             left_out.add('result', reason, f'{name} of {measured.name}')

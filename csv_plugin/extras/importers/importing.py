@@ -1,4 +1,4 @@
-"""Reads losses from the outputs of other programs, chosen by their name."""
+"""Read losses from the outputs of other programs, which the user names."""
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
@@ -22,11 +22,11 @@ def import_losses(source: str,
                   tasks: Optional[Sequence[str]] = None) -> FeatureTable:
     """Read losses of models on texts or items that another program wrote.
 
-    `fit` learns from the returned table and `Predictor.predict` predicts from
-    it. Both refuse to mix losses on different texts, losses on different
-    parts of the texts, and losses from token-loss dumps. Models that cannot
-    be used are left out, and so are items and tasks that cannot be used or
-    that some models lack. A warning lists what is left out.
+    `fit` learns from the returned table, and `Predictor.predict` predicts from
+    it. Both refuse tables with losses on different texts or on different parts
+    of the texts, and mixtures of such tables with token-loss dumps. Models
+    that cannot be used are left out, and so are items and tasks that cannot be
+    used or that some models lack. A warning lists what is left out.
 
     Args:
         source (str): The program that wrote the losses: 'lm-eval' (output
@@ -34,8 +34,8 @@ def import_losses(source: str,
             details), 'olmo-eval' (folders with its predictions), or a name
             that another package declares as a plugin.
         paths (Mapping | Iterable): File or folder of each of M models, by
-            the name of the model; or paths that are named after their
-            models.
+            the name of the model; or only the files or folders, whose names
+            are then the names of the models.
         texts (Optional[TextSet]): The validation set that 'lm-eval' scored.
             Without it, losses are on the right answers of benchmark items.
         progress (Progress): Wraps the iteration over the models.
@@ -49,8 +49,8 @@ def import_losses(source: str,
 
     Raises:
         InputError: The source is unknown, texts were given with a source
-            other than 'lm-eval', no output can be used, or as in
-            `check_measured` and `feature_table`.
+            other than 'lm-eval', no output can be used, or `check_measured`
+            or `feature_table` refuses the losses.
     """
     folders = paths_by_model(paths)
     read_items = load_plugin(IMPORTERS, source)

@@ -1,4 +1,4 @@
-"""Reads the usable parts of outputs, and collects why others are left out."""
+"""Read the usable parts of outputs, and collect why parts are left out."""
 import re
 import warnings
 from collections import Counter
@@ -13,7 +13,7 @@ from csv_plugin.io.files import FilePath
 
 #: Reasons for leaving out an item, the same for all programs.
 GENERATED = 'answers were generated, not scored'
-NO_RIGHT = 'no right answer among those that were scored'
+NO_RIGHT = 'no right answer among the answers that were scored'
 SEVERAL_RIGHT = 'several right answers'
 EMPTY = 'the right answer is empty'
 #: What programs append to the name of a task: the number of few-shot examples
@@ -52,7 +52,10 @@ class LeftOut:
         self._parts: dict[tuple[str, str], dict[str, None]] = {}
 
     def add(self, noun: str, reason: str, part: str) -> None:
-        """Add the name of a part, its kind `noun`, such as 'item', and why."""
+        """Record that a part is left out, and the reason.
+
+        `part` is its name and `noun` its kind, such as 'item'.
+        """
         parts = self._parts.setdefault((noun, reason), {})
         parts[part] = None
 
@@ -82,7 +85,7 @@ def usable(read: Callable[[str], _Value],
            noun: str,
            left_out: LeftOut,
            progress: Progress = iter) -> dict[str, _Value]:
-    """Return the values that `read` returns, by name.
+    """Call `read` with each name, and return its values by name.
 
     Names for which `read` raises an `InputError` are added to `left_out`, as
     parts of the kind `noun`. If all names fail, the first error is raised.
@@ -120,7 +123,7 @@ def read_items(where: FilePath, read: Callable[[str], list[_Value | str]],
     Raises:
         InputError: A pattern matches no task, or no item can be used.
     """
-    tasks = [*tasks]
+    tasks = list(tasks)
     chosen: set[str] = set()
     for pattern in patterns or ['*']:
         matching = [task for task in tasks if _matches(task, pattern)]
@@ -152,5 +155,6 @@ def read_items(where: FilePath, read: Callable[[str], list[_Value | str]],
 
 
 def _matches(task: str, pattern: str) -> bool:
+    """Return whether a task's name matches, with or without its suffix."""
     short = _SUFFIX.sub('', task)
     return fnmatchcase(task, pattern) or fnmatchcase(short, pattern)

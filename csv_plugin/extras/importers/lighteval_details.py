@@ -1,4 +1,4 @@
-"""Reads losses on benchmark items from the details of lighteval 0.13.0."""
+"""Read losses on benchmark items from the details of lighteval 0.13.0."""
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -19,8 +19,8 @@ from csv_plugin.io.json_files import (JsonPart, inside, is_number,
 from csv_plugin.io.parquet_tables import read_rows_of
 
 _REMEDY = 'Run lighteval again with --save-details.'
-#: Why tasks on whole texts are left out: version 0.13.0 scores each token at
-#: the position of the token before it.
+#: The reason for leaving out tasks on whole texts: version 0.13.0 scores each
+#: token at the position of the token before it.
 _ONE_OFF = 'whole texts, which lighteval scores one token off'
 
 
@@ -29,19 +29,23 @@ def read_lighteval(path: FilePath, tasks: Sequence[str],
     """Read the losses of one model on the right answers of benchmark items.
 
     All tokens of the answer are scored, given the question. If a task has
-    several runs, the run with the most items counts, and of several such runs
-    the newest. `path` is the folder with the details of one model, or a
-    folder above it. An item is called '<task>|<few-shot examples>/<id>'.
-    `tasks` are the `patterns` of `read_items`.
+    several runs, the run with the most items counts. If several runs have
+    equally many items, the newest of them counts. `path` is the folder with
+    the details of one model, or a folder above it. An item is called
+    '<task>|<few-shot examples>/<id>'. `tasks` are the `patterns` of
+    `read_items`.
     """
     check_is_folder(path, 'the details of a model')
-    files = [*Path(path).rglob('details_*.parquet')]
+    files = list(Path(path).rglob('details_*.parquet'))
     if not files:
         raise InputError(path, 'details_*.parquet', 'none', _REMEDY)
-    folders = {str(file.parents[1]) for file in files}
-    models = sorted(folders)
-    if len(models) > 1:
-        raise InputError(path, 'outputs of one model', ', '.join(models),
+    folders: set[str] = set()
+    for file in files:
+        model_folder = file.parents[1]
+        folders.add(str(model_folder))
+    if len(folders) > 1:
+        raise InputError(path, 'outputs of one model',
+                         ', '.join(sorted(folders)),
                          'Name the folder of each model.')
     runs: dict[str, list[Path]] = {}
     for file in sorted(files, key=_date):
@@ -56,6 +60,7 @@ def read_lighteval(path: FilePath, tasks: Sequence[str],
 
 
 def _date(file: Path) -> str:
+    """Return the date in the name of a file with details."""
     _, _, date = file.stem.rpartition('_')
     return date
 
@@ -73,10 +78,11 @@ def _answers(task: str, runs: Sequence[Path],
         records[file] = _measured(task, file)
         rows[file] = _rows(file)
     check_weights(filter(None, records.values()))
-    # The run with the most items counts. Among equally long runs, `max`
-    # returns the first one, which is the newest run in reversed order.
-    newest_first = runs[::-1]
-    chosen = max(newest_first, key=lambda file: len(rows[file]))
+    # The run with the most items counts; of equally long runs, the newest.
+    chosen = runs[-1]
+    for file in runs[::-1]:
+        if len(rows[file]) > len(rows[chosen]):
+            chosen = file
     for file in runs:
         if file != chosen:
             items = counted(len(rows[file]), 'item')
@@ -87,9 +93,10 @@ def _answers(task: str, runs: Sequence[Path],
     for row in rows[chosen]:
         doc = row.part('doc')
         name = doc.get('id', str)
-        content = [doc.fields.get('query'), doc.fields.get('choices')]
         ids.append(f'{task}/{name}')
-        contents.append(repr(content))
+        query = doc.fields.get('query')
+        choices = doc.fields.get('choices')
+        contents.append(repr([query, choices]))
     names = told_apart(ids, contents)
     measured = records[chosen]
     answers = []
@@ -111,7 +118,8 @@ def _rows(file: Path) -> list[JsonPart]:
 def _measured(task: str, file: Path) -> Optional[Measured]:
     """Return what the results of a run state about its model and task.
 
-    None if there is no file of results beside the folder of details.
+    The result is None if there is no file of results beside the folder of
+    details.
     """
     folder = file.absolute().parents[1]
     details = folder
@@ -120,12 +128,14 @@ def _measured(task: str, file: Path) -> Optional[Measured]:
             # Of several folders of this name, the innermost counts.
             details = parent
     model_folder = folder.relative_to(details)
-    name = f'results_{_date(file)}.json'
-    results = Path(details.parent, 'results', model_folder, name)
+    date = _date(file)
+    results = Path(details.parent, 'results', model_folder,
+                   f'results_{date}.json')
     if not results.is_file():
         return None
     content = read_json_part(results, _REMEDY).fields
     config = partial(inside, content, 'config_general', 'model_config')
+    settings = arguments(config())
     template = config('override_chat_template')
     if template is not None:
         template = 'some' if template else 'none'
@@ -134,7 +144,7 @@ def _measured(task: str, file: Path) -> Optional[Measured]:
         'model': config('model_name'),
         'revision': config('revision'),
         'dtype': config('dtype'),
-        'quantization': quantization(arguments(config())),
+        'quantization': quantization(settings),
         'adapter': config('base_model') or 'none',
         SHOTS: n_shots,
         VERSION: inside(content, 'versions', task),
@@ -153,7 +163,9 @@ def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
     response = row.part('model_response')
     methods = doc.get('sampling_methods', list)
     if 'LOGPROBS' not in methods:
-        return _ONE_OFF if 'PERPLEXITY' in methods else GENERATED
+        if 'PERPLEXITY' in methods:
+            return _ONE_OFF
+        return GENERATED
     choices = doc.get('choices', list)
     logprobs = response.get('logprobs', list)
     gold = doc.fields.get('gold_index')
@@ -163,8 +175,8 @@ def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
     logprob = None
     if len(logprobs) == len(choices):
         logprob = logprobs[index]
-    # SGLang gives a number for each token of the answer, other backends one
-    # for the whole answer.
+    # SGLang gives a number for each token of the answer, other backends give
+    # one number for the whole answer.
     parts = logprob if isinstance(logprob, list) else [logprob]
     if not all(map(is_number, parts)):
         raise response.error('logprobs', f'{len(choices)} log-likelihoods')
@@ -176,9 +188,9 @@ def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
     answer = choices[index]
     if not isinstance(answer, str):
         raise doc.error('choices', 'texts')
+    text = context + answer
     nats = 0.0 - sum(parts)
-    return TextLoss(name, context + answer, nats, len(context), row.where,
-                    measured)
+    return TextLoss(name, text, nats, len(context), row.where, measured)
 
 
 def _context(doc: JsonPart) -> str:

@@ -1,4 +1,4 @@
-"""Reads losses and grades from lm-evaluation-harness, 0.4.3 to 0.4.13.
+"""Read losses and grades from lm-evaluation-harness, 0.4.3 to 0.4.13.
 
 For losses on texts, `write_lm_eval_task` writes a task that any backend of the
 harness can run. With `--log_samples`, the harness then logs the
@@ -30,10 +30,11 @@ from csv_plugin.io.json_files import (JsonPart, inside, is_number,
                                       read_json_rows)
 
 #: Id of an empty text that is added to each task. If the tokenizer adds no
-#: special tokens, this text has no token, and so its loss must be 0.
+#: special tokens, this text has no token. Therefore its loss must be 0.
 _PROBE = 'salience_texts probe'
-#: Output types of tasks without answers: None is the type of a group, and the
-#: tasks of `write_lm_eval_task` score whole texts.
+#: Output types of tasks without answers. None is the type of a group, and
+#: tasks that score whole texts, as `write_lm_eval_task` writes them, have the
+#: other type.
 _NO_ANSWERS = None, 'loglikelihood_rolling'
 _TASK = '''\
 # Losses of every text: {n_texts} texts {fingerprint}.
@@ -104,7 +105,7 @@ def read_lm_eval(path: FilePath, texts: TextSet) -> list[TextLoss]:
     token is predicted from the BOS token, or from the EOS token if the
     tokenizer has no BOS token. Texts longer than the context of the model are
     cut into windows, and the model does not see the text before a window.
-    `path` is as in `read_lm_eval_items`.
+    For `path`, see `read_lm_eval_items`.
     """
     task = _task_name(texts)
     left_out = LeftOut()
@@ -158,7 +159,7 @@ def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
     """Read the losses of one model on the right answers of benchmark items.
 
     All tokens of the answer and of the white space before it are scored,
-    given the prompt. In the `text` of the returned losses, a hash stands for
+    given the prompt. In the `text` of the returned losses, a hash replaces
     the prompt. If a task has several runs, the newest complete run counts.
     `path` is a file of results, with files `samples_*.jsonl` beside it, or a
     folder that contains such files. An item is called
@@ -190,25 +191,29 @@ def read_lm_eval_items(path: FilePath, tasks: Sequence[str],
             answers.append(_answer(row, name, measured))
         return answers
 
-    found = [task for task in sorted(kinds) if kinds[task] not in _NO_ANSWERS]
+    found = []
+    for task in sorted(kinds):
+        if kinds[task] not in _NO_ANSWERS:
+            found.append(task)
     return read_items(path, read, found, sorted(wanted), left_out)
 
 
 def _first_filter(samples: Path) -> list[JsonPart]:
-    """Return the rows of the first filter.
+    """Return the rows of the first filter in a file of samples.
 
     The file has a row for each item and filter.
     """
     rows: list[JsonPart] = []
     seen: set[str] = set()
     for row in read_json_rows(samples, REMEDY):
-        # Before 0.4.5, rows do not name their filter: the first row of each
-        # item counts.
-        item = f'{row.fields.get("doc_id")} {_content(row)}'
+        doc_id = row.fields.get('doc_id')
+        item = f'{doc_id} {_content(row)}'
         if 'filter' in row.fields:
             first = rows[0] if rows else row
             is_first = row.fields['filter'] == first.fields.get('filter')
         else:
+            # Before 0.4.5, rows do not name their filter: the first row of
+            # each item counts.
             is_first = item not in seen
         if is_first:
             rows.append(row)
@@ -217,6 +222,7 @@ def _first_filter(samples: Path) -> list[JsonPart]:
 
 
 def _content(row: JsonPart) -> str:
+    """Return the requests of a row, which identify its item, as text."""
     return repr(row.fields.get('arguments'))
 
 
@@ -226,11 +232,11 @@ def read_lm_eval_answers(
         metrics: Optional[Mapping[str, str]] = None) -> Mapping[str, Answers]:
     """Read the grade of each item, by model and task.
 
-    Runs and metrics are chosen as in `read_lm_eval_accuracies`, among the runs
-    with samples. The name of an item consists of its number and, where the
-    file has it, the hash of its content. What cannot be used is left out with
-    a warning. Another warning tells if models were run with different prompts
-    or versions of a task.
+    Runs and metrics are chosen as in `read_lm_eval_accuracies`, but only runs
+    with samples are used. The name of an item consists of its number and,
+    where the file has it, the hash of its content. What cannot be used is left
+    out with a warning. Another warning says whether models were run with
+    different prompts or versions of a task.
 
     Args:
         paths (Mapping): File or folder of each model, as in `read_runs`.
@@ -239,7 +245,7 @@ def read_lm_eval_answers(
             perhaps with a filter, as in `read_lm_eval_accuracies`.
 
     Returns:
-        Mapping: By model, the grades from 0 to 1, by task and item.
+        Mapping: The grades, from 0 to 1, by model, task and item.
 
     Raises:
         InputError: A model has no grades, the results of a model were made
@@ -277,8 +283,8 @@ def read_lm_eval_answers(
         except InputError as error:
             reason = str(error).removeprefix(f'{result.where}: ')
             left_out.add('result', reason, f'{result.task} of {record.name}')
-    for model, of_model in answers.items():
-        if not of_model:
+    for model, of_tasks in answers.items():
+        if not of_tasks:
             raise InputError(
                 f'results of {model!r}, {paths[model]}',
                 'samples with an accuracy', left_out.text,
@@ -317,6 +323,7 @@ def _grades(result: Result) -> dict[str, float]:
 
 
 def _grade(row: JsonPart, metric: str) -> float:
+    """Return the grade of an item, from 0 to 1."""
     value = row.fields[metric]
     # Some tasks log true and false.
     is_bool = isinstance(value, bool)
@@ -398,16 +405,17 @@ def _right(row: JsonPart, answers: Sequence[str],
            scored: Sequence[Any]) -> int | str:
     """Return the index of the right answer, or why the item is left out.
 
-    The field `target` is the index or the text of the right answer. If
-    several answers have this text after different prompts, as in winogrande,
-    the index follows from `acc` and the log-likelihoods in `scored`.
+    The field `target` of the row is the index or the text of the right answer.
+    In winogrande, all answers have the same text after different prompts. The
+    index then follows from `acc` and the log-likelihoods in `scored`.
     """
     if len(answers) == 1:
         return 0
     target = str(row.fields.get('target'))
     right = []
     for index, answer in enumerate(answers):
-        if target in (answer.strip(), answer, str(index)):
+        names = answer, answer.strip(), str(index)
+        if target in names:
             right.append(index)
     accuracy = row.fields.get('acc')
     if len(right) > 1 and accuracy in (0, 1):
@@ -420,4 +428,6 @@ def _right(row: JsonPart, answers: Sequence[str],
         right = [index for index in right if (index == best) == accuracy]
     if len(right) == 1:
         return right[0]
-    return SEVERAL_RIGHT if target.startswith('[') else NO_RIGHT
+    if target.startswith('['):
+        return SEVERAL_RIGHT
+    return NO_RIGHT

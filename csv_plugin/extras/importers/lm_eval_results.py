@@ -1,4 +1,4 @@
-"""Reads results and accuracies of lm-evaluation-harness, 0.3.0 to 0.4.13.
+"""Read results and accuracies of lm-evaluation-harness, 0.3.0 to 0.4.13.
 
 Versions until 0.4.2 write one file of results, of any name. Later versions
 put the date into its name. Version 0.4.0 does not list the tasks of a group,
@@ -30,15 +30,15 @@ from csv_plugin.io.model_paths import paths_by_model
 
 REMEDY = 'Run the harness again, or fetch an intact copy of its output.'
 LOG_SAMPLES = 'Run the harness, 0.4.3 or later, with --log_samples.'
-#: Default metrics, all accuracies: of those that a benchmark has, the first in
-#: this order counts.
+#: Default metrics, all accuracies. If a benchmark has several of them, the
+#: first in this order counts.
 METRICS = 'acc_norm', 'acc', 'exact_match'
 _DATE = re.compile(r'\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d')
-#: Keys of `model_args` that name the model; of several, the first in this
-#: order counts.
+#: Keys of `model_args` that name the model. If several are given, the first in
+#: this order counts.
 _NAMES = 'pretrained', 'model', 'path', 'engine', 'load'
-#: Other names of number formats, and the format that they mean: 'auto' does
-#: not tell the format.
+#: Maps other names of number formats to the usual name. 'auto' does not tell
+#: the format.
 _DTYPES = {'auto': None, 'half': 'float16', 'float': 'float32'}
 _QUANTIZED = re.compile('quant|load_in_|gptq|gguf|bnb_|awq')
 
@@ -65,7 +65,7 @@ class Run:
 
     @cached_property
     def version(self) -> str:
-        """Version of the harness, as far as the file shows it."""
+        """Version of the harness: as stated in the file, or '0.3' or '0.4'."""
         stated = self.content.get('lm_eval_version')
         if isinstance(stated, str):
             return stated
@@ -79,7 +79,7 @@ class Run:
 
     def samples(self, task: str) -> Path:
         """Return the file with the samples of a task, which may not exist."""
-        date = self.path.stem.rpartition('_')[2]
+        _, _, date = self.path.stem.rpartition('_')
         return self.path.with_name(f'samples_{task}_{date}.jsonl')
 
     def filters(self, task: str, metric: str) -> list[str]:
@@ -94,7 +94,7 @@ class Run:
     def scores(self, task: str) -> dict[str, Any]:
         """Return the values of a task by metric and filter.
 
-        Keys are such as 'acc,none'. Standard errors are not returned.
+        A key is, for example, 'acc,none'. Standard errors are not returned.
         """
         has_filters = self.version != '0.3'
         values = {}
@@ -111,13 +111,15 @@ class Run:
     def when(self) -> tuple[str, float, str]:
         """A key that sorts runs by time.
 
-        It has the date in the file's name, which is there since 0.4.3, the
-        date in its content, and the name.
+        It consists of the date in the file's name, which is there since 0.4.3,
+        the date in its content in seconds, and the name.
         """
         name = self.path.name
-        date = self.content.get('date')
-        seconds = date if is_number(date) else 0
-        return ''.join(_DATE.findall(name)), seconds, name
+        date = ''.join(_DATE.findall(name))
+        seconds = self.content.get('date')
+        if not is_number(seconds):
+            seconds = 0
+        return date, seconds, name
 
     def measured(self,
                  name: str,
@@ -125,8 +127,8 @@ class Run:
                  metric: Optional[str] = None) -> Measured:
         """Return what the file states about a task or group.
 
-        `name` is the name of the model for the record. `metric` is the metric
-        that counts, with its filter.
+        `name` is the name that the returned record gives to the model.
+        `metric` is the metric that counts, with its filter.
         """
         leaves = self.leaves(task)
         facts = self._weights | self._items(leaves) | {
@@ -139,9 +141,10 @@ class Run:
         return Measured(name, task, str(self.path), facts)
 
     def _prompt(self, *fields: str) -> Optional[str]:
-        """Return the first of the fields that is not empty.
+        """Return the content of the first of `fields` that is not empty.
 
-        'none' if the file has only empty ones, None if it has none of them.
+        Return 'none' if the file has only empty fields of these names, and
+        None if it has no field of these names.
         """
         found = None
         for field in fields:
@@ -153,14 +156,14 @@ class Run:
 
     @cached_property
     def _weights(self) -> dict[str, Any]:
-        """Facts about the weights of the model, None where not stated."""
+        """Facts about the model's weights; a fact that is unknown is None."""
         config = self.content.get('config')
         args = arguments(inside(config, 'model_args'))
         dtype = inside(config, 'model_dtype') or args.get('dtype', 'auto')
         dtype = str(dtype)
         revision = inside(config, 'model_revision') or args.get('revision')
         if not revision:
-            # For GPT-NeoX, the number of the loaded checkpoint.
+            # For GPT-NeoX, this is the number of the loaded checkpoint.
             revision = args.get('iteration')
         if not revision and 'pretrained' in args:
             revision = 'main'
@@ -169,8 +172,9 @@ class Run:
         adapter = args.get('peft') or args.get('delta')
         if not adapter and args:
             adapter = 'none'
-        # The harness's own name of the model is not used: it is the adapter's
-        # name if there is one, and made up if there are no arguments.
+        # The harness's own name of the model is not used, because it is the
+        # name of the adapter if the model has one, and is made up if there are
+        # no arguments.
         model = None
         for key in _NAMES:
             model = model or args.get(key)
@@ -184,10 +188,10 @@ class Run:
         }
 
     def leaves(self, task: str, above: Sequence[str] = ()) -> list[str]:
-        """Return the tasks in a group and in its subgroups.
+        """Return the tasks in the group `task` and in its subgroups.
 
-        If `task` is not a group, return its own name. `above` are the groups
-        that contain it.
+        If `task` is not a group, return only its own name. `above` are the
+        groups that contain it.
         """
         below = inside(self.content, 'group_subtasks', task)
         if not isinstance(below, list) or not below or task in above:
@@ -198,6 +202,7 @@ class Run:
         return leaves
 
     def _shots(self, task: str) -> Optional[str]:
+        """Return the number of few-shot examples; None if not stated."""
         if self.version == '0.3':  # One number for all tasks.
             shots = inside(self.content, 'config', 'num_fewshot')
             return None if shots is None else str(shots)
@@ -207,6 +212,7 @@ class Run:
         return str(shots) if is_task and shots is not None else None
 
     def _version(self, task: str) -> Optional[str]:
+        """Return the version of a task; None if not stated."""
         version = inside(self.content, 'versions', task)
         # Some files state versions as strings, such as '1.0', and 'N/A' for
         # groups.
@@ -216,9 +222,10 @@ class Run:
         return version if is_text else None
 
     def _items(self, leaves: Sequence[str]) -> dict[str, Any]:
-        """Return the number of items, and 'all' or 'some' of the benchmark.
+        """Return the facts `N_ITEMS` and `PART`.
 
-        They are the facts `N_ITEMS` and `PART`; None if they are not stated.
+        They are the number of items of all `leaves` together, and whether it
+        is 'all' or 'some' of the benchmark. Each is None if it is not stated.
         """
         config = inside(self.content, 'config') or {}
         limit = inside(config, 'limit')
@@ -298,19 +305,17 @@ def run_of(runs: Iterable[Run], name: str, task: str,
            left_out: LeftOut) -> Optional[Run]:
     """Return the run of a task that counts, None if no run has the task.
 
-    Complete runs count before runs of some items. Of several complete runs,
-    the newest counts. Of several incomplete runs, the run with the most items
-    counts. `runs` are the runs of the model `name`, the newest last.
-    `left_out` takes the runs that do not count. An `InputError` if the
-    complete runs, or without any the incomplete runs, were made with
-    different weights.
+    If there are complete runs, the newest of them counts, else the incomplete
+    run with the most items. `runs` are the runs of the model `name`, the
+    newest last. `left_out` takes the runs that do not count. An `InputError`
+    if the complete runs were made with different weights, or if there are no
+    complete runs and the incomplete runs were.
     """
     found = []
     for run in runs:
         if task in run.tasks:
             found.append((run, run.measured(name, task)))
-    # `runs` have the newest last. Reversed and sorted by a stable sort, equal
-    # runs have the newest first.
+    # The sort is stable, so that of equally complete runs the newest is first.
     newest_first = found[::-1]
     found = sorted(newest_first, key=lambda pair: _cut(pair[1]))
     records = []
@@ -322,8 +327,8 @@ def run_of(runs: Iterable[Run], name: str, task: str,
     # Complete runs come first. If there are none, all runs are checked.
     alike = records[:n_whole] or records
     check_weights(alike)
-    for place, (run, _) in enumerate(found[1:], start=1):
-        if place < len(alike):
+    for index, (run, _) in enumerate(found[1:], start=1):
+        if index < len(alike):
             reason = ('the newest run counts; to use another run, give its '
                       'file as NAME=FILE')
         else:
@@ -339,8 +344,8 @@ def samples_of(runs: Sequence[Run], name: str, task: str,
                left_out: LeftOut) -> tuple[Path, Measured]:
     """Return the file of samples of a task, and the record of its run.
 
-    The run is chosen by `run_of` among the runs with samples. An `InputError`
-    if there are none.
+    `run_of` chooses the run among the runs with samples. An `InputError` if
+    no run has samples.
     """
     run = run_of(logged(runs, task), name, task, left_out)
     if run is None:
@@ -356,6 +361,7 @@ def logged(runs: Iterable[Run], task: str) -> list[Run]:
 
 
 def _no_samples(runs: Iterable[Run]) -> str:
+    """Return a text that says that none of the runs has samples."""
     versions = sorted({run.version for run in runs})
     named = ' and '.join(versions)
     return f'no samples_*.jsonl beside results of version {named}'
@@ -372,8 +378,8 @@ def _cut(record: Measured) -> float:
 def arguments(args: Any) -> dict[str, str]:
     """Return the entries of `model_args` as strings by key.
 
-    Files until 0.4.9 have a string 'key=value,...', later ones may have an
-    object. Empty values are left out.
+    Files of versions until 0.4.9 have a string 'key=value,...', later files
+    may have an object. Empty values are left out.
     """
     with suppress(SyntaxError, TypeError, ValueError):
         args = ast.literal_eval(args)  # A dict, converted by `str`.
@@ -397,7 +403,7 @@ def arguments(args: Any) -> dict[str, str]:
 def quantization(args: Mapping[str, str]) -> Optional[str]:
     """Return the arguments that quantize a model, joined to one string.
 
-    'none' if no argument does, None if there are no arguments.
+    Return 'none' if no argument quantizes it, and None if `args` is empty.
     """
     if not args:
         return None
@@ -429,8 +435,9 @@ def _joined(values: Iterable[Optional[str]]) -> Optional[str]:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a model on a task that counts, of perhaps several.
+    """The result of a model on a task.
 
+    If a model has several results on a task, this is the result that counts.
     `run` is the file with the result. `metric` is a metric with its filter,
     such as 'acc,none'. `record` is what the file states about the result.
     """
@@ -472,7 +479,7 @@ def read_results(runs: Mapping[str, Sequence[Run]],
     for of_model in runs.values():
         for run in of_model:
             tasks.update(run.tasks)
-    # The last pattern that each task matches.
+    # Maps each task to the last pattern that it matches.
     by_task: dict[str, str] = {}
     for pattern in patterns:
         matching = [task for task in tasks if fnmatchcase(task, pattern)]
@@ -492,7 +499,8 @@ def read_results(runs: Mapping[str, Sequence[Run]],
         if of_task and not usable_runs:
             reason = f'{_no_samples(of_task)}. {LOG_SAMPLES}'
             left_out.add('task', reason, task)
-        # Not within `try`: an error about different weights is raised.
+        # This call is not inside `try`, because different weights are an
+        # error, not a reason to leave out a result.
         chosen = run_of(usable_runs, model, task, left_out)
         if chosen is None:
             continue
@@ -522,8 +530,8 @@ def read_lm_eval_accuracies(
     If a model has several runs of a benchmark, the newest complete run
     counts. The accuracy is `acc_norm` where the harness gives it, else `acc`,
     else `exact_match`. What cannot be used is left out with a warning. Another
-    warning tells if models were run with different prompts or versions of a
-    task.
+    warning says whether models were run with different prompts or versions of
+    a task.
 
     Args:
         paths (Mapping | Iterable): Output folder of each of M models, by the
@@ -543,10 +551,10 @@ def read_lm_eval_accuracies(
         of each accuracy.
 
     Raises:
-        InputError: As in `read_runs` and `benchmark_infos`; `paths` is empty;
-            no accuracy can be used; the accuracies of a model were measured
-            with different weights; or the accuracies on a benchmark have
-            different metrics, numbers of few-shot examples or numbers of
+        InputError: `read_runs` or `benchmark_infos` raises an error; `paths`
+            is empty; no accuracy can be used; the accuracies of a model were
+            measured with different weights; or the accuracies on a benchmark
+            have different metrics, numbers of few-shot examples or numbers of
             items.
     """
     check_list('benchmarks', benchmarks)
@@ -574,6 +582,7 @@ def read_lm_eval_accuracies(
 
 
 def _cell(result: Result) -> Cell:
+    """Return the accuracy of a result; an `InputError` if it is not one."""
     scores = result.run.scores(result.task)
     accuracy = scores[result.metric]
     if not is_number(accuracy) or not 0 <= accuracy <= 1:

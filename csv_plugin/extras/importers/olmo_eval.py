@@ -1,4 +1,4 @@
-"""Reads losses on benchmark items, and texts, from outputs of olmo-eval.
+"""Read losses on benchmark items, and texts, from outputs of olmo-eval.
 
 The files are `predictions/<model>/<task>_<hash>-predictions.jsonl`, as the
 snapshot of June 2026 (allenai/olmo-eval, commit e8b88f19) writes them with any
@@ -40,19 +40,22 @@ def read_olmo_eval(path: FilePath, tasks: Sequence[str],
                    left_out: LeftOut) -> Items:
     """Read the losses of one model on the right answers of benchmark items.
 
-    All tokens of the answer are scored, given the prompt. The text of a loss
-    is the answer alone, since the prompt is not in the file; the hash in the
-    file's name identifies the prompts. `path` is `predictions/<model>`. The
-    file `metrics.json` of the run, if it exists, states the weights. An item
-    is called '<task>_<hash>/<native_id>'. `tasks` are the `patterns` of
-    `read_items`.
+    All tokens of the answer are scored, given the prompt. The `text` of a
+    returned loss is the answer alone, because the prompt is not in the file;
+    the hash in the file's name identifies the prompts. `path` is
+    `predictions/<model>`. The file `metrics.json` of the run, if it exists,
+    states which weights were loaded. An item is called
+    '<task>_<hash>/<native_id>'. `tasks` are the `patterns` of `read_items`.
     """
     check_is_folder(path, 'the predictions of a model')
     files = sorted(Path(path).glob(f'*{_SUFFIX}'))
     if not files:
         raise InputError(path, f'files *{_SUFFIX}', 'none',
                          'Name the folder predictions/<model>.')
-    by_task = {file.name.removesuffix(_SUFFIX): file for file in files}
+    by_task = {}
+    for file in files:
+        task_name = file.name.removesuffix(_SUFFIX)
+        by_task[task_name] = file
 
     def read(task: str) -> list[Answer]:
         return _answers(task, by_task[task])
@@ -67,14 +70,18 @@ def _answers(task: str, file: Path) -> list[Answer]:
     measured, provider = _measured(task, file)
     if provider == 'litellm':
         return [_GUESSED] * len(rows)
-    ids = [row.fields.get('native_id') for row in rows]
+    ids = []
+    for row in rows:
+        native_id = row.fields.get('native_id')
+        ids.append(str(native_id))
     # In some benchmarks, several items have the same native_id.
-    uses = Counter(map(str, ids))
+    uses = Counter(ids)
     names = []
-    for row, native_id in zip(rows, ids):
-        name = f'{task}/{native_id}'
-        if uses[str(native_id)] > 1:
-            name += f'/{row.fields.get("doc_id")}'
+    for row, item_id in zip(rows, ids):
+        name = f'{task}/{item_id}'
+        if uses[item_id] > 1:
+            doc_id = row.fields.get('doc_id')
+            name += f'/{doc_id}'
         names.append(name)
     contents = list(map(_content, rows))
     names = told_apart(names, contents)
@@ -85,13 +92,14 @@ def _answers(task: str, file: Path) -> list[Answer]:
 
 
 def _content(row: JsonPart) -> str:
-    """Return what identifies an item: its answers and its label.
+    """Return what identifies an item: its answers and its label, as text.
 
     Prompts are not in the file.
     """
     outputs = row.get('model_output', list)
     texts = [inside(output, 'text') for output in outputs]
-    return repr([texts, row.fields.get('label')])
+    label = row.fields.get('label')
+    return repr([texts, label])
 
 
 def _measured(task: str, file: Path) -> tuple[Optional[Measured], Any]:
@@ -99,13 +107,14 @@ def _measured(task: str, file: Path) -> tuple[Optional[Measured], Any]:
 
     Both are None if the file does not exist.
     """
-    run = file.absolute().parent.parent.parent
+    folder = file.absolute().parent
+    run = folder.parent.parent
     metrics = run / 'metrics.json'
     if not metrics.is_file():
         return None, None
     config = read_json_part(metrics, _REMEDY).fields.get('config')
-    # A run of several models has a provider below each model, not at the top.
-    config = inside(config, 'models', file.parent.name) or config
+    # In a run of several models, each model has a config of its own.
+    config = inside(config, 'models', folder.name) or config
     provider = partial(inside, config, 'provider')
     kind = provider('kind')
     if not isinstance(provider(), dict):
@@ -171,6 +180,7 @@ def _answer(row: JsonPart, name: str, measured: Optional[Measured]) -> Answer:
 
 _REQUESTS_REMEDY = 'Fetch an intact copy of the requests.'
 _NAMES = 'requests.jsonl', 'requests.jsonl.gz'
+#: Types of requests for log-likelihoods of given answers.
 _SCORED = 'loglikelihood', 'generate_until_and_loglikelihood'
 
 
@@ -196,8 +206,10 @@ def read_requests(path: FilePath, tasks: Sequence[str] = ()) -> TextSet:
         names.append('/'.join(task_and_variant))
     check_unique(f'tasks in {os.fspath(path)}', names)
     if not files or not files[0].exists():
-        raise InputError(path, f'files {" or ".join(_NAMES)}', 'none',
-                         'Name a file of requests, or a folder with some.')
+        raise InputError(
+            path, f'files {" or ".join(_NAMES)}', 'none',
+            'Name a file of requests, or a folder with such '
+            'files.')
     left_out = LeftOut()
     by_name = dict(zip(names, files))
 
@@ -222,7 +234,8 @@ def _texts(task: str, file: Path) -> list[Text | str]:
         answer = doc_id, row.get('idx', int)
         # The numbers `doc_id` may begin again in each split of a task.
         key = doc_id, uses[answer]
-        documents.setdefault(key, []).append(row)
+        rows_of_key = documents.setdefault(key, [])
+        rows_of_key.append(row)
         uses[answer] += 1
     # From this number on, documents are answers without their questions. Their
     # scores serve to normalise some accuracies.
@@ -235,13 +248,14 @@ def _texts(task: str, file: Path) -> list[Text | str]:
         contents.append(repr(requests))
     names = told_apart(ids, contents)
     texts: list[Text | str] = []
-    for name, (key, rows) in zip(names, documents.items()):
+    for name, key in zip(names, documents):
         doc_id, _ = key
         if doc_id >= unconditional:
             texts.append(
                 'answers without a question, which normalise accuracies')
         else:
-            texts.append(_text(name, task, rows))
+            text = _text(name, task, documents[key])
+            texts.append(text)
     return texts
 
 
@@ -254,7 +268,10 @@ def _text(text_id: str, task: str, rows: Sequence[JsonPart]) -> Text | str:
     first = rows[0]
     if first.get('request_type', str) not in _SCORED:
         return GENERATED
-    options = {row.get('idx', int): row.part('request') for row in rows}
+    options = {}
+    for row in rows:
+        option = row.get('idx', int)
+        options[option] = row.part('request')
     label = first.fields.get('label')
     if len(options) == 1 and type(label) is not int:
         # The label may be the answer's text, for example.
@@ -270,4 +287,5 @@ def _text(text_id: str, task: str, rows: Sequence[JsonPart]) -> Text | str:
     if not answer:
         return EMPTY
     text = prompt + answer
-    return Text(text_id, text, task, (len(prompt), len(text)))
+    answer_range = len(prompt), len(text)
+    return Text(text_id, text, task, answer_range)

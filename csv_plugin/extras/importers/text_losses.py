@@ -1,4 +1,4 @@
-"""Checks losses on texts and on items, and joins them to a table."""
+"""Check losses on texts and on items, and join them into a table."""
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -111,12 +111,12 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
                   texts: Optional[TextSet] = None) -> FeatureTable:
     """Return the losses of M models on the same texts as feature columns.
 
-    The column of a text has the models' losses on it, in nats per scored
-    character; see `TextLoss`. Columns are in the order of `texts`, by default
-    sorted by id. Texts without a scored character are left out. The columns'
-    `uniform` is the share of each text in all scored characters, as in
-    `features.text_columns`. An `InputError` if models have losses on
-    different texts or on different parts of them.
+    The column of a text has the models' losses on this text, in nats per
+    scored character; see `TextLoss`. Columns are in the order of `texts`, by
+    default sorted by id. Texts without a scored character are left out. The
+    `uniform` of the columns is the share of each text in all scored
+    characters, as in `features.text_columns`. An `InputError` if models have
+    losses on different texts or on different parts of the texts.
     """
     by_model = _checked(losses, texts)
     first = next(iter(by_model.values()))
@@ -152,7 +152,7 @@ def feature_table(losses: Mapping[str, Sequence[TextLoss]],
 
 
 def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
-    """Return the losses of models on the items that all of them have.
+    """Return the losses of models on the items that all models have.
 
     `models` are the losses by task of each model. `left_out` takes the tasks
     and the items that some models lack.
@@ -163,14 +163,15 @@ def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
         ids = []
         counts = []
         for model, items in models.items():
-            of_model = {loss.text_id for loss in items.get(task, ())}
+            losses_on_task = items.get(task, ())
+            of_model = {loss.text_id for loss in losses_on_task}
             ids.append(of_model)
             counts.append(f'{len(of_model)} of {model}')
         common = set.intersection(*ids)
         if not common:
             raise InputError(task, 'items that all models have',
                              shortened(', '.join(counts), 80),
-                             'Run it with all models.')
+                             'Run this task with all models.')
         n_others = len(set.union(*ids) - common)
         if n_others:
             left_out.add('part', 'not scored with all models',
@@ -188,7 +189,9 @@ def item_table(models: Mapping[str, Items], left_out: LeftOut) -> FeatureTable:
     for items in models.values():
         tasks |= dict.fromkeys(items)
     by_task = usable(shared, tasks, 'task', left_out)
-    joined: dict[str, list[TextLoss]] = {model: [] for model in models}
+    joined: dict[str, list[TextLoss]] = {}
+    for model in models:
+        joined[model] = []
     for losses in by_task.values():
         for model, of_model in losses.items():
             joined[model] += of_model
@@ -199,7 +202,8 @@ def _checked(losses: Mapping[str, Sequence[TextLoss]],
              texts: Optional[TextSet]) -> dict[str, dict[str, TextLoss]]:
     """Return the losses by model and id of the text.
 
-    An `InputError` if they are not all on the same parts of the same texts.
+    An `InputError` if models have losses on different texts, or on different
+    parts of a text.
     """
     if not losses:
         raise InputError('losses', 'losses of at least one model', 'none',
@@ -235,6 +239,7 @@ def _checked(losses: Mapping[str, Sequence[TextLoss]],
 
 
 def _described(part: Optional[_Part]) -> str:
+    """Return the scored part of a text for an error message."""
     if part is None:
         return 'no such text'
     text, start = part

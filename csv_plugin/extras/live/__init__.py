@@ -1,1 +1,2 @@
-"""Predictions of a model while it trains, from its losses so far."""
+"""Predict the accuracies of a model while it trains, from its losses so far.
+"""

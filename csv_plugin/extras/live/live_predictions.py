@@ -1,4 +1,5 @@
-"""Predictions of a run that is still training, at its steps so far."""
+"""Predict the accuracies of a run while it trains, at each step scored so far.
+"""
 import glob
 import logging
 import math
@@ -6,7 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 import numpy as np
 import torch
@@ -34,7 +35,7 @@ from csv_plugin.triage.watching import TriageJob
 
 
 class LivePredictions(PublicNames):
-    """Predicts accuracies of a model between the steps of its training.
+    """Predict accuracies of a model between the steps of its training.
 
     A reading is one scoring of the model on the texts, after a given step of
     its training. The folder holds the token losses of each reading,
@@ -50,8 +51,8 @@ class LivePredictions(PublicNames):
         folder (FilePath): Output folder; created if it does not exist.
         run (str): Name of the training.
         budget (float): Number of steps at the end of the training. NaN
-            stands for the median budget of the runs in `history`. With
-            neither a budget nor a history, nothing is forecast.
+            means the median budget of the runs in `history`. With neither a
+            budget nor a history, nothing is forecast.
         history (Optional[Sequence[FilePath]]): Losses of earlier, finished
             runs, in the form that `salience triage --history` takes. The
             constructor reads them.
@@ -78,18 +79,18 @@ class LivePredictions(PublicNames):
         OSError: The folder cannot be created.
 
     Attributes:
-        triage (Optional[Triage]): The latest predictions and forecasts. It
-            is set even if one of the `logs` failed.
+        triage (Optional[Triage]): The latest predictions and forecasts. They
+            are set even if one of the `logs` failed.
         comparison (Optional[Comparison]): Comparison of the latest reading
             with the reference; None without a reference, or if the reference
-            has no dump after as much training. A note in it says whether
-            training is measured in tokens or steps.
+            has no dump after equally much training. One of its notes says
+            whether training is measured in tokens or steps.
     """
 
     def __init__(
         self,
-        predictor: Union[Predictor, FilePath],
-        texts: Union[TextSet, FilePath],
+        predictor: Predictor | FilePath,
+        texts: TextSet | FilePath,
         folder: FilePath,
         run: str = 'run',
         budget: float = math.nan,
@@ -144,7 +145,7 @@ class LivePredictions(PublicNames):
                 `begin` was not called before, the first call of `read`
                 ignores the readings in the folder beyond `step - 1`.
             tokens (float): Number of training tokens so far, 0 if unknown.
-                A reference run is compared after as many tokens.
+                The reference is taken after the same number of tokens.
 
         Returns:
             Triage: Predictions and their 90 % intervals at all readings of
@@ -152,8 +153,8 @@ class LivePredictions(PublicNames):
             given.
 
         Raises:
-            InputError: The step is below 1, or as in `losses_in_training`
-                and `judge`.
+            InputError: The step is below 1, or `losses_in_training` or
+                `judge` fails.
             OSError: The losses or the tables cannot be written.
         """
         if self._stale is None:
@@ -164,9 +165,9 @@ class LivePredictions(PublicNames):
     def begin(self, step: int) -> None:
         """Ignore the readings beyond the step where a training begins.
 
-        Such readings are left from another training of the same name, or
-        from an interrupted one. A reading counts again once its step is
-        scored anew. A warning, by `logging`, lists the ignored readings.
+        Such readings are left from another training of the same name, or from
+        a training that was interrupted. A reading counts again once its step
+        is scored anew. A warning, by `logging`, lists the ignored readings.
         """
         beyond = [reading for reading in self.steps() if reading > step]
         self._stale = set(beyond)
@@ -184,7 +185,7 @@ class LivePredictions(PublicNames):
                      tokens: float = 0) -> None:
         """Score the model, and write its token losses to the folder.
 
-        Arguments and errors are those of `read`.
+        For arguments and errors, see `read`.
         """
         if step < 1:
             raise InputError(f'run {self.run!r}', 'a step of 1 or more',
@@ -253,7 +254,8 @@ class LivePredictions(PublicNames):
     def _compared(self, step: int) -> Optional[Comparison]:
         """Compare the reading at a step with the reference.
 
-        None without a reference, or if one of the two dumps does not exist.
+        The result is None without a reference, or if one of the two dumps does
+        not exist.
         """
         if self._reference is None or not self._dump(step).exists():
             return None
@@ -263,9 +265,9 @@ class LivePredictions(PublicNames):
         if place is None:
             return None
         predictor = self._job.predictor
-        earlier = place.read(predictor.columns.fingerprint)
+        reference = place.read(predictor.columns.fingerprint)
         now = read_dump(self._dump(step))
-        found = compare(earlier, now, predictor)
+        found = compare(reference, now, predictor)
         note = f'A is the reference after as many {measure} of training.'
         return replace(found, notes=(note, *found.notes))
 
@@ -276,20 +278,23 @@ def losses_in_training(model: nn.Module, tokenizer: PreTrainedTokenizerBase,
 
     `model` is a causal LM of `transformers`, perhaps compiled or wrapped for
     data-parallel training. Its training modes, its gradients and the states
-    of all random-number generators are the same afterwards as before. Raises
+    of all random-number generators are the same afterwards as before. Raise
     an `InputError` if `model` is not a model of `transformers` or is sharded
-    over several ranks, or as in `token_losses`.
+    over several ranks, or if `token_losses` refuses it.
     """
     whole = _whole_model(model)
-    devices = {p.device for p in whole.parameters() if p.is_cuda}
-    python = random.getstate()
-    numpy = np.random.get_state()
+    devices = set()
+    for parameter in whole.parameters():
+        if parameter.is_cuda:
+            devices.add(parameter.device)
+    python_state = random.getstate()
+    numpy_state = np.random.get_state()
     with torch.random.fork_rng(list(devices)):
         try:
             return dump_losses(whole, tokenizer, texts, name=name)
         finally:
-            random.setstate(python)
-            np.random.set_state(numpy)
+            random.setstate(python_state)
+            np.random.set_state(numpy_state)
             # An outer `autocast` caches half-precision copies of the
             # weights. Scoring made these copies without gradients, so the
             # next training step must not reuse them.

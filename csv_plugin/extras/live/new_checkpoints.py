@@ -1,4 +1,4 @@
-"""Scoring of the checkpoints that a training saves, as they appear."""
+"""Score the checkpoints that a training saves, as they appear."""
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,9 +22,9 @@ Stamp = list[tuple[str, int, int]]
 
 
 class CheckpointJob:
-    """Scores the checkpoints of a training that have no losses yet.
+    """Score the checkpoints of a training that have no losses yet.
 
-    A checkpoint has losses if the folder of `live` holds them, so a job that
+    A checkpoint has losses if they are in the folder of `live`. So a job that
     was killed can be started again and continues.
 
     Args:
@@ -103,6 +103,7 @@ class CheckpointJob:
         return triage
 
     def _is_due(self, folder: Path, saved: bool) -> bool:
+        """Return whether a checkpoint is complete and should be read now."""
         stamp = []
         for entry in os.scandir(folder):
             status = entry.stat()

@@ -1,4 +1,4 @@
-"""A reference run: a training is compared with it at the same progress."""
+"""Find the dump of a reference run after as much training as another run."""
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -51,16 +51,16 @@ class Reference:
 
     def find(self, step: int,
              tokens: float) -> tuple[str, Optional[DumpPlace]]:
-        """Find the reference's dump after as much training.
+        """Find the reference's dump after as much training as another run.
 
-        `step` and `tokens` are those of the run that is compared; `tokens`
-        are 0 if unknown. Returns the measure of training and the dump, None
-        if there is none. The measure is 'tokens' if both runs state their
+        The other run has trained for `step` steps and `tokens` tokens, 0 if
+        unknown. Return the measure of training and the dump, or None if there
+        is no such dump. The measure is 'tokens' if both runs state their
         tokens, else 'steps'.
         """
         if tokens > 0 and self._has_tokens:
             # Relative difference up to which two numbers of tokens count as
-            # equal: a short last batch makes them differ slightly.
+            # equal, because a short last batch changes a number slightly.
             difference = 1e-3
             for point, place in self._places:
                 if math.isclose(point.tokens, tokens, rel_tol=difference):
@@ -84,7 +84,7 @@ def read_readings(folder: Path) -> dict[str, Checkpoint]:
 
 
 def write_readings(folder: Path, readings: Mapping[str, Checkpoint]) -> None:
-    """Write the table of readings, as `salience triage --checkpoints` takes.
+    """Write the table of readings, which `--checkpoints` of triage can read.
     """
     rows = []
     for name, point in readings.items():

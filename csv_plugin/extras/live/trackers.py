@@ -1,4 +1,4 @@
-"""Predictions of a training as curves for any experiment tracker."""
+"""Give the predictions of a training to experiment trackers, as curves."""
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,17 +14,19 @@ from csv_plugin.core.predictions import Predictions
 from csv_plugin.io.files import FilePath
 from csv_plugin.triage.result import Triage
 
-#: A function that logs values, by the name of their curve, at a step.
-Log = Callable[[dict[str, float], int], Any]
+#: Values of curves at one step, by the name of the curve.
+Points = dict[str, float]
+#: A function that logs the values of curves at a step.
+Log = Callable[[Points, int], Any]
 
 
-def curves_of(triage: Triage,
-              comparison: Optional[Comparison]) -> dict[str, float]:
+def curves_of(triage: Triage, comparison: Optional[Comparison]) -> Points:
     """Return the values at a run's last checkpoint by name of their curve.
 
-    The curves of a benchmark are `predicted/<benchmark>` and
-    `forecast/<benchmark>`, and `forecast/mean` is the forecast of their mean.
-    The same names with `.low` and `.high` are the limits of the 90 % interval.
+    A benchmark has the curves `predicted/<benchmark>` and
+    `forecast/<benchmark>`. `forecast/mean` is the forecast of the mean over
+    the benchmarks. Curves with `.low` and `.high` after these names are the
+    limits of the 90 % interval.
     Accuracies are fractions. Differences from a reference run are
     `difference/<benchmark>` and `difference/loss`, with the limits of the
     comparison's intervals. Unknown values have no entry.
@@ -34,9 +36,10 @@ def curves_of(triage: Triage,
     last = triage.predictions.select([run.checkpoints[-1]])
     points = _points('predicted', names, _limits(last))
     if triage.ends:
-        at_end = _limits(triage.forecasts)
-        with_mean = np.column_stack([at_end, triage.means])
-        points |= _points('forecast', [*names, MEAN], with_mean)
+        names.append(MEAN)
+        forecasts = _limits(triage.forecasts)
+        with_mean = np.column_stack([forecasts, triage.means])
+        points |= _points('forecast', names, with_mean)
     if comparison:
         differences = [
             *comparison.of_kind(PREDICTED),
@@ -47,7 +50,8 @@ def curves_of(triage: Triage,
         for part in differences:
             names.append(part.benchmark or LOSS)
             columns.append((part.value, part.low, part.high))
-        points |= _points('difference', names, np.transpose(columns))
+        rows = np.transpose(columns)
+        points |= _points('difference', names, rows)
     return points
 
 
@@ -62,16 +66,16 @@ def _limits(table: Predictions) -> Floats:
     return numbers[:, 0, :, 0]
 
 
-def _points(kind: str, benchmarks: Sequence[str],
-            rows: NDArray) -> dict[str, float]:
-    """Return the values of `rows` that are known by name of their curve.
+def _points(kind: str, benchmarks: Sequence[str], rows: NDArray) -> Points:
+    """Return the values in `rows` by name of their curve, without NaN.
 
     `rows`, `(3, B)`, are values, lower and upper limits.
     """
+    suffixes = '', '.low', '.high'
     points = {}
-    for end, row in zip(('', '.low', '.high'), rows):
+    for suffix, row in zip(suffixes, rows):
         for benchmark, value in zip(benchmarks, row):
-            curve = f'{kind}/{benchmark}{end}'
+            curve = f'{kind}/{benchmark}{suffix}'
             if not np.isnan(value):
                 points[curve] = float(value)
     return points
@@ -82,12 +86,12 @@ def tensorboard_log(folder: FilePath) -> Log:
 
     An `InputError` if the package tensorboardX is not installed.
     """
-    # Imported here, because this import loads torch.
+    # This import is not at the top of the file, because it loads torch.
     from csv_plugin.lm.engines.protocol import optional_package
     package = optional_package('tensorboardX', 'TensorBoard')
     path = str(Path(folder))
 
-    def log(curves: dict[str, float], step: int) -> None:
+    def log(curves: Points, step: int) -> None:
         # Without the suffix, files that are created within one second would
         # have the same name.
         suffix = f'.{time.time_ns()}'

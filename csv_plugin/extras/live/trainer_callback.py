@@ -1,10 +1,10 @@
-"""A callback of `transformers.Trainer` that makes live predictions."""
+"""Make live predictions by a callback of `transformers.Trainer`."""
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 from transformers import (PreTrainedTokenizerBase, TrainerCallback,
                           TrainerControl, TrainerState, TrainingArguments)
@@ -21,19 +21,19 @@ from csv_plugin.triage.result import Triage
 
 
 class PredictionCallback(PublicNames, TrainerCallback):
-    """Predicts accuracies every few steps, and at the end.
+    """Predict accuracies every few steps, and at the end of a training.
 
     A reading is one scoring of the model on the texts, with the predictions
     that follow from it. The predictor, the texts and the history are read
     when the training begins.
 
-    No failure in the callback stops the training or changes its weights: the
-    first one is reported as a warning, and later readings are still
+    No failure in the callback stops the training or changes its weights. The
+    first failure is reported as a warning, and later readings are still
     attempted. In distributed training every rank may have the callback:
-    global rank 0 scores, writes and logs, while the other ranks continue to
-    their next synchronisation with it. A log such as `trainer.log` changes
-    the trainer's `TrainerControl`; the callback restores it after each
-    reading.
+    global rank 0 scores, writes and logs, while the other ranks continue
+    until they next synchronise with it. A function in `logs` such as
+    `trainer.log` changes the trainer's `TrainerControl`; the callback restores
+    it after each reading.
 
     Args:
         predictor (Predictor | FilePath): A predictor that was fitted to
@@ -55,14 +55,14 @@ class PredictionCallback(PublicNames, TrainerCallback):
         InputError: `every` is not positive.
 
     Attributes:
-        triage (Optional[Triage]): Predictions and forecasts so far; None on
-            other ranks and before the first reading.
+        triage (Optional[Triage]): Predictions and forecasts so far. None
+            before the first reading, and on all ranks but global rank 0.
     """
 
     def __init__(
         self,
-        predictor: Union[Predictor, FilePath],
-        texts: Union[TextSet, FilePath],
+        predictor: Predictor | FilePath,
+        texts: TextSet | FilePath,
         folder: FilePath,
         every: int,
         tokenizer: Optional[PreTrainedTokenizerBase] = None,
@@ -121,10 +121,10 @@ class PredictionCallback(PublicNames, TrainerCallback):
                      control: TrainerControl, **kwargs: Any) -> None:
         """Make a last reading if the training was stopped early.
 
-        Prints how long all readings took.
+        Print how long all readings took.
         """
-        # With `load_best_model_at_end`, the model is no longer the one of the
-        # last step.
+        # With `load_best_model_at_end`, the weights of the last step have been
+        # replaced.
         is_unread = state.global_step > self._read_at
         if is_unread and not args.load_best_model_at_end:
             self._read(state, control, kwargs)
@@ -142,9 +142,9 @@ class PredictionCallback(PublicNames, TrainerCallback):
         If this fails, the training goes on.
         """
         step = self._read_at = state.global_step
-        # `trainer.log` clears `should_log`. Unless it is restored, the
-        # trainer does not log its own losses at this step, and this rank
-        # alone does not take part in gathering them.
+        # `trainer.log` clears `control.should_log`. If it stayed cleared, the
+        # trainer would not log its own losses at this step, and other ranks
+        # would wait for this rank while they gather these losses.
         decided = dict(vars(control))
         with self._guarded(f'Predictions at step {step}'):
             if state.is_world_process_zero:
@@ -159,9 +159,8 @@ class PredictionCallback(PublicNames, TrainerCallback):
                     vars(control).update(decided)
 
     def _prepared(
-        self, state: TrainerState,
-        kwargs: dict[str,
-                     Any]) -> tuple[LivePredictions, PreTrainedTokenizerBase]:
+        self, state: TrainerState, kwargs: Mapping[str, Any]
+    ) -> tuple[LivePredictions, PreTrainedTokenizerBase]:
         """Return the `LivePredictions`, made at first use, and a tokenizer."""
         if self._live is None:
             self._live = self._make(budget=state.max_steps)
@@ -184,8 +183,8 @@ class PredictionCallback(PublicNames, TrainerCallback):
         try:
             yield
         except Exception as error:
-            # By `logging`: filters can turn a warning of `warnings` into an
-            # error, which would stop the training.
+            # The module `warnings` is not used, because filters can turn its
+            # warnings into errors, which would stop the training.
             if not self._warned:
                 reason = one_line(f'{type(error).__name__}: {error}')
                 logging.getLogger(__name__).warning(

@@ -1,1 +1,1 @@
-"""A static HTML page about a run: scores, predictions and their reasons."""
+"""Make a static HTML page with the predictions and accuracies of a run."""

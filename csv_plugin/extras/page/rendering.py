@@ -1,11 +1,11 @@
-"""Renders the page as one HTML file that loads no other files."""
+"""Render the page of a run as one HTML file that loads no other files."""
 import base64
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -32,9 +32,9 @@ N_LEVELS = 8
 
 @dataclass(frozen=True, eq=False)
 class HeatSection:
-    """Texts with the salience weights of one benchmark.
+    """Texts coloured by the salience weights of one benchmark.
 
-    Weights with an absolute value of `full` or more have the full colour.
+    Weights whose absolute value is at least `full` have the full colour.
     """
     benchmark: str
     full: float
@@ -52,6 +52,12 @@ class HeatSection:
         share = min(abs(weight) / self.full, 1)
         level = math.ceil(N_LEVELS * share)
         return f'{sign}{level}'
+
+
+#: The heat maps of each benchmark, or why there are none.
+HeatMaps = list[HeatSection] | Missing
+#: The predictor's label, the model and the benchmark of a prediction.
+Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -76,14 +82,14 @@ class Page:
 
     `misses` are the observed accuracies outside the main predictor's
     intervals, the farthest first. `heat_maps` has an element per benchmark,
-    or is the reason why there are none. `families` are the model families by
-    model; models without a known family are absent.
+    or is the reason why there are no heat maps. `families` maps models to
+    their families; a model whose family is unknown has no entry.
     """
     title: str
     board: Leaderboard
     misses: Sequence[Miss]
     predictors: Sequence[PredictorFile]
-    heat_maps: Union[list[HeatSection], Missing]
+    heat_maps: HeatMaps
     families: Mapping[str, str]
     pictures: Sequence[Picture] = ()
 
@@ -91,8 +97,8 @@ class Page:
 def render(page: Page) -> str:
     """Return the page as one HTML document.
 
-    All text is escaped. The Content-Security-Policy allows no scripts, and
-    only the style sheet with the given hash. Pictures are data: URIs.
+    All text is escaped. The page's Content-Security-Policy allows no scripts,
+    no style sheet but the one in the page, and pictures only as data: URIs.
     """
     environment = Environment(
         loader=PackageLoader('csv_plugin.extras.page'),
@@ -110,7 +116,7 @@ def render(page: Page) -> str:
     environment.tests['missing'] = lambda value: isinstance(value, Missing)
     assert environment.loader is not None
     sheet, *_ = environment.loader.get_source(environment, 'page.css')
-    # `Markup`, because the style sheet must not be escaped.
+    # Jinja does not escape a `Markup`: the style sheet must stay as it is.
     style = Markup(sheet)
     predictions = page.board.predictions
     overall = page.board.overall
@@ -183,9 +189,10 @@ def points(number: Optional[float], sign: str = '-') -> str:
 def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
     """Return the title of the page.
 
-    It has the numbers of models and benchmarks, and the mean absolute error
-    on held-out models. Without observed accuracies, it has the mean width of
-    the intervals instead, of cells that are not `in_sample` if there are any.
+    It states the numbers of models and benchmarks, and the mean absolute error
+    on held-out models. Without observed accuracies, it states the mean width
+    of the intervals instead. If there are predictions that are not
+    `in_sample`, only their intervals count.
     """
     label = errors['label']
     cells = predictions.held_out(label)
@@ -200,12 +207,14 @@ def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
         found += f': {MEAN_ERROR} {points(100 * errors["overall"])} points'
     else:
         p = predictions.methods.index(label)
-        widths = (predictions.high - predictions.low)[:, :, p]
-        is_new = ~predictions.in_sample[:, :, p] & np.isfinite(widths)
+        widths = predictions.high[:, :, p] - predictions.low[:, :, p]
+        is_known = np.isfinite(widths)
+        is_new = is_known & ~predictions.in_sample[:, :, p]
         if is_new.any():
             widths = widths[is_new]
         if np.isfinite(widths).any():
-            width = points(percent(np.nanmean(widths)))
+            mean_width = float(np.nanmean(widths))
+            width = points(percent(mean_width))
             found += (f': {predictions.level:.0%} intervals are {width} '
                       'points wide on average')
     if errors['n_judged']:
@@ -214,9 +223,10 @@ def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
 
 
 def _blocks(predictions: Predictions) -> list[Sequence[str]]:
-    """Divide benchmarks into groups, for tables of about equal width.
+    """Divide benchmarks into groups, one for each table of the page.
 
-    A table fits a page of 1280 pixels unless names are long.
+    The tables have about equal widths. They fit a page of 1280 pixels unless
+    names are long.
     """
     benchmarks = predictions.benchmarks
     # With observed accuracies, a benchmark has three columns.
@@ -258,8 +268,8 @@ def _mean_bars(overall: Overall) -> list[dict[str, Optional[float]]]:
     return bars
 
 
-def _marks(predictions: Predictions) -> dict[tuple[str, str, str], str]:
-    """Return the marks of predictions, by predictor, model and benchmark."""
+def _marks(predictions: Predictions) -> dict[Key, str]:
+    """Return the marks of predictions, such as an asterisk, by their keys."""
     marks = {}
     for label in predictions.methods:
         for name in predictions.benchmarks:
@@ -311,11 +321,12 @@ def _outside(predictions: Predictions) -> set[tuple[str, str, str]]:
 
 
 def _interval(chance: Mapping[str, float], row: Mapping[str, Any]) -> str:
+    """Return the interval of a prediction in percent, with an en dash."""
     level = chance.get(row['benchmark'], 0.0)
     low = row['low'] / 100
     high = row['high'] / 100
-    ends = interval(low, high, level)
-    return ends.replace('-', '–')
+    limits = interval(low, high, level)
+    return limits.replace('-', '–')
 
 
 def _shown(value: Any) -> Any:
@@ -326,12 +337,14 @@ def _shown(value: Any) -> Any:
 
 
 def _hash(source: str) -> str:
+    """Return a style sheet's hash as a Content-Security-Policy names it."""
     digest = hashlib.sha256(source.encode('utf-8')).digest()
     encoded = base64.b64encode(digest).decode('ascii')
     return f'sha256-{encoded}'
 
 
 def _data_uri(svg: str) -> str:
+    """Return an SVG picture as a data: URI, for an image of the page."""
     # As an image, an SVG can neither run scripts nor style the page.
     encoded = base64.b64encode(svg.encode('utf-8'))
     content = encoded.decode('ascii')
@@ -343,28 +356,30 @@ def _errors(predictions: Predictions, label: str) -> dict[str, Any]:
 
     `overall` and `by_benchmark` are mean absolute differences from the
     observed accuracies, as fractions, NaN if no model was held out. `n_cells`
-    is the number of predictions that were compared. `n_judged` counts those
-    whose interval excludes some accuracies, and `n_inside` those of them
-    whose interval contains the observed accuracy.
+    is the number of predictions that were compared. `n_judged` is the number
+    of these predictions whose interval excludes some accuracies, and
+    `n_inside` is how many of the `n_judged` intervals contain the observed
+    accuracy.
     """
     held_out = predictions.held_out(label)
     judged = held_out & ~predictions.uninformative(label)
     inside = judged & predictions.covered(label)
-    sizes = np.abs(predictions.difference(label))[held_out]
-    by_benchmark = zip(predictions.benchmarks,
-                       predictions.mean_difference(label))
+    differences = predictions.difference(label)
+    sizes = np.abs(differences)[held_out]
+    overall = math.nan
+    if len(sizes):
+        overall = sizes.mean()
+    means = predictions.mean_difference(label)
     return dict(
         label=label,
-        overall=sizes.mean() if len(sizes) else math.nan,
-        by_benchmark=dict(by_benchmark),
+        overall=overall,
+        by_benchmark=dict(zip(predictions.benchmarks, means)),
         n_inside=int(inside.sum()),
         n_judged=int(judged.sum()),
         n_cells=len(sizes))
 
 
-def heat_sections(
-        predictor: Predictor,
-        texts: Optional[TextSet]) -> Union[list[HeatSection], Missing]:
+def heat_sections(predictor: Predictor, texts: Optional[TextSet]) -> HeatMaps:
     """Return the heat maps of every benchmark.
 
     Without `texts`, return the reason why there are none. The list is empty

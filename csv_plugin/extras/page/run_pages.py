@@ -1,17 +1,17 @@
-"""Makes the pages of leaderboards, such as an OpenCompass run's."""
+"""Make the page of a leaderboard, such as the one of an OpenCompass run."""
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Optional, Union
+from typing import Optional
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predicting import ModelColumns
-from csv_plugin.core.predictions import Missing, check_labels, misses
+from csv_plugin.core.predictions import check_labels, misses
 from csv_plugin.core.progress import Progress
-from csv_plugin.extras.page.rendering import (HeatSection, Page, Picture,
+from csv_plugin.extras.page.rendering import (HeatMaps, Page, Picture,
                                               PredictorFile, heat_sections)
 from csv_plugin.extras.pictures import (capability_picture, capability_points,
                                         methods_picture, save)
@@ -39,24 +39,25 @@ def run_page(work_dir: FilePath,
              models: Optional[FilePath] = None,
              texts: Optional[FilePath] = None,
              progress: Progress = iter) -> Page:
-    """Return the page of an OpenCompass run: predictions and observations.
+    """Return the page of an OpenCompass run.
 
     `work_dir` is the work folder of the run. `predictors` are pairs of a label
     and a file, the main predictor first. `models` is a table with the models'
     families, and `texts` the validation set of the main predictor. `progress`
     wraps the iteration over the models. Predictions are conditioned on the
-    known accuracies that the run's newest leaderboard used.
+    same known accuracies as in the newest leaderboard of the run.
     """
     info = read_models(models) if models else {}
     families = {name: model.family for name, model in info.items()}
     check_labels('predictors', [label for label, _ in predictors])
     sources = []
     for label, path in predictors:
-        sources.append(PredictorFile(label, path, load_predictor(path)))
+        predictor = load_predictor(path)
+        sources.append(PredictorFile(label, path, predictor))
     for source in sources:
         source.predictor.check_tokens(f'predictor {source.label!r}')
-    # Checked before the dumps are read, which takes long: the texts may be
-    # those of another predictor, which is an error.
+    # The heat maps are made before the dumps are read, which takes long,
+    # because texts of another predictor are an error.
     text_set = read_texts(texts) if texts else None
     heat_maps = heat_sections(sources[0].predictor, text_set)
     predictors_by_label = {}
@@ -77,33 +78,32 @@ def run_page(work_dir: FilePath,
 
 
 def page_of(title: str, board: Leaderboard, sources: Sequence[PredictorFile],
-            columns: ModelColumns, heat_maps: Union[list[HeatSection],
-                                                    Missing],
+            columns: ModelColumns, heat_maps: HeatMaps,
             families: Mapping[str, str]) -> Page:
     """Return the page of a leaderboard.
 
-    `columns` are the losses from which the first predictor of `sources`
-    predicts, by model. `families` are the known families of models.
+    `columns` are the losses, by model, from which the first predictor of
+    `sources` predicts. `families` maps models to their known families.
     """
     pictures = _pictures(board, sources[0], columns, families)
-    return Page(title, board, misses(board.predictions), sources, heat_maps,
-                families, pictures)
+    missed = misses(board.predictions)
+    return Page(title, board, missed, sources, heat_maps, families, pictures)
 
 
 def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,
               families: Mapping[str, str]) -> list[Picture]:
     """Draw pictures of the main predictor.
 
-    They show the models that have both losses and observed accuracies. Models
-    have the names of their folders, as in the training. A model without a
-    known family is a family of its own.
+    They show the models that have both losses and observed accuracies. The
+    keys of `columns` and `families` are the names of the models' folders in
+    the run. A model without a known family is a family of its own.
     """
     predictor = source.predictor
     predictions = board.predictions.select(
         benchmarks=predictor.names, methods=[source.label])
-    folders = tuple(board.folders[model] for model in predictions.models)
-    observed = scores_alone(folders, predictions.benchmarks,
-                            predictions.observed)
+    folders = [board.folders[model] for model in predictions.models]
+    observed = scores_alone(
+        tuple(folders), predictions.benchmarks, predictions.observed)
     tables = []
     for folder, accuracies in zip(folders, observed.values):
         table = columns.get(folder)

@@ -1,4 +1,4 @@
-"""Draws pictures with matplotlib, without changing its global state."""
+"""Draw pictures with matplotlib, without changing its global state."""
 from csv_plugin.extras.pictures.accuracy_by_score import (CapabilityPoints,
                                                           capability_picture,
                                                           capability_points)

@@ -1,8 +1,9 @@
-"""Draws accuracy against the exponent that losses predict, and Eq. 2's curve.
+"""Draw accuracy against the exponent that losses predict.
+
+The exponent is the exponent of Eq. 2, whose curve is drawn too.
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -14,33 +15,35 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.arrays import Booleans
 from csv_plugin.core.conventions import InputError, check_known
 from csv_plugin.core.curve import accuracy_of
-from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictor import Losses, Predictor
-from csv_plugin.extras.pictures.style import (GREY, Look, explain, handle,
-                                              looks, pad, panels, picture,
-                                              show_empty, wrapped)
+from csv_plugin.extras.pictures.style import (GREY, Look, Looks, Style,
+                                              draw_models, explain, handle,
+                                              looks, model_handles, pad,
+                                              panels, picture, show_empty,
+                                              wrapped)
 
-#: Styles of the curve within the exponents of the training models and beyond
-#: them.
+#: Names, in the legend, of the curve within the exponents of the training
+#: models and beyond them.
 _FITTED, _BEYOND = 'curve (Eq. 2)', 'beyond the fit'
-_LINES: dict[str, dict[str, Any]] = {
+#: Line styles of these two parts of the curve, and of the chance level.
+_LINES: dict[str, Style] = {
     _FITTED: dict(color='black', lw=1.4, ls='-'),
     _BEYOND: dict(color='black', lw=1.0, ls='--')
 }
-_CHANCE: dict[str, Any] = dict(color=GREY, lw=0.9, ls=':')
+_CHANCE: Style = dict(color=GREY, lw=0.9, ls=':')
 
 
 @dataclass(frozen=True, eq=False)
 class CapabilityPoints:
     """The data of one panel: M models on one benchmark.
 
-    `exponents`, `(M,)`, are the exponents of Eq. 2 that the losses predict,
-    `accuracies`, `(M,)`, the observed accuracies as fractions, NaN where a
-    model was not run, and `fitted`, `(M,)`, is true for training models.
+    `exponents`, `(M,)`, are the exponents of Eq. 2 that the losses predict.
+    `accuracies`, `(M,)`, are the observed accuracies as fractions, NaN where a
+    model was not run. `fitted`, `(M,)`, is true for training models.
     `fitted_range` has the lowest and highest exponent of all training models,
-    including those that are not among the M models. `floor` is the lower
-    limit of the curve, the accuracy of a model that knows nothing.
+    including training models that are not among the M models. `floor` is the
+    lower limit of the curve, the accuracy of a model that knows nothing.
     """
     benchmark: str
     models: tuple[str, ...]
@@ -67,9 +70,9 @@ def capability_points(predictor: Predictor, losses: Losses,
     Losses, accuracies and families belong to the same models, in any order.
 
     Raises:
-        InputError: As in `Predictor.features`; or a model has no accuracies
-            or no family; or predictor and `observed` have no common
-            benchmark.
+        InputError: `Predictor.features` refuses the losses, or a model has no
+            accuracies or no family, or predictor and `observed` have no
+            common benchmark.
     """
     features = predictor.features(losses)
     check_known('families', features.models, families, 'Name its family.')
@@ -81,15 +84,15 @@ def capability_points(predictor: Predictor, losses: Losses,
                          f'only {list(table.benchmarks)}',
                          'Give accuracies on benchmarks of the predictor.')
     exponents = predictor.joint(features).mean  # (M, benchmarks)
-    training = FeatureTable(predictor.fit_models, features.columns,
-                            predictor.fit.losses)
+    fit_models = predictor.fit_models
+    training = FeatureTable(fit_models, features.columns, predictor.fit.losses)
     fitted_exponents = predictor.joint(training).mean
     families_of_models = [families[model] for model in features.models]
     points = []
     for name in common:
         part = predictor.benchmark(name)
         b = predictor.names.index(name)
-        was_run = np.isin(predictor.fit_models, part.fit_models)
+        was_run = np.isin(fit_models, part.fit_models)
         of_fitted = fitted_exponents[was_run, b]
         lowest = float(of_fitted.min())
         highest = float(of_fitted.max())
@@ -113,7 +116,7 @@ def capability_picture(points: Sequence[CapabilityPoints]) -> Figure:
 
     Filled points are training models, open points are held-out models.
     Better models are further to the right. Titles give the mean absolute
-    distance of the held-out models from the curve.
+    distance of held-out models from the curve, in percentage points.
     """
     families: list[str] = []
     for part in points:
@@ -131,65 +134,60 @@ def capability_picture(points: Sequence[CapabilityPoints]) -> Figure:
 
 
 def _distance(points: CapabilityPoints) -> str:
-    """Return a line of a title: the held-out models' distance from the curve.
+    """Return the second line of a title, with the line break before it.
 
-    It is empty if no held-out model is drawn.
+    It gives the mean absolute distance of held-out models from the curve. The
+    result is empty if no held-out model is drawn.
     """
     held_out = points.drawn & ~points.fitted
     if not held_out.any():
         return ''
-    on_curve = accuracy_of(points.exponents, np.array(points.floor))
+    floor = np.array(points.floor)
+    on_curve = accuracy_of(points.exponents, floor)
     distances = np.abs(on_curve - points.accuracies)
     error = distances[held_out].mean()
     return f'\nheld out: {100 * error:.1f} points off'
 
 
-def _draw_points(axes: Axes, points: CapabilityPoints,
-                 look: Mapping[str, Look]) -> None:
+def _draw_points(axes: Axes, points: CapabilityPoints, look: Looks) -> None:
     """Draw the models of one panel, the curve and the chance level."""
     drawn = points.drawn
     if not drawn.any():
         show_empty(axes)
         return
-    x = points.exponents
-    y = 100 * points.accuracies
+    x = points.exponents[drawn]
+    y = 100 * points.accuracies[drawn]
     floor = np.array(points.floor)
     chance = 100 * points.chance
     axes.axhline(chance, zorder=1, **_CHANCE)
-    for name, ends in _curve_ends(points).items():
-        exponents = np.linspace(*ends, 400)
+    for name, limits in _curve_limits(points).items():
+        exponents = np.linspace(*limits, 400)
         accuracies = accuracy_of(exponents, floor)
         axes.plot(exponents, 100 * accuracies, **_LINES[name])
-    families = np.array(points.families, dtype=object)
-    for family in dict.fromkeys(points.families):
-        of_family = drawn & (families == family)
-        for fitted in (True, False):
-            chosen = of_family & (points.fitted == fitted)
-            if chosen.any():
-                # Some versions of matplotlib write labels into SVG files.
-                axes.plot(
-                    x[chosen],
-                    y[chosen],
-                    label=one_line(family),
-                    **_marker(look[family], fitted))
-    x_limits = pad(x[drawn])
-    y_limits = pad(y[drawn], np.array([chance]))
-    axes.set(xlim=x_limits, ylim=y_limits)
+    families = np.array(points.families, dtype=object)[drawn]
+    fitted = points.fitted[drawn]
+    draw_models(axes, x, y, families, fitted, look, _marker)
+    y_limits = pad(y, np.array([chance]))
+    axes.set(xlim=pad(x), ylim=y_limits)
 
 
-def _curve_ends(points: CapabilityPoints) -> dict[str, tuple[float, float]]:
-    """Return lowest and highest exponent of each of `_LINES` to draw."""
-    ends = pad(points.exponents[points.drawn])
-    low, high = np.clip(points.fitted_range, *ends)
+def _curve_limits(points: CapabilityPoints) -> dict[str, tuple[float, float]]:
+    """Return the lowest and highest exponent of each part of the curve.
+
+    The keys are `_FITTED` and `_BEYOND`; a part that is empty has no entry.
+    """
+    limits = pad(points.exponents[points.drawn])
+    low, high = np.clip(points.fitted_range, *limits)
     lines = {}
     if low < high:
         lines[_FITTED] = float(low), float(high)
-    if (low, high) != ends:
-        lines[_BEYOND] = ends
+    if (low, high) != limits:
+        lines[_BEYOND] = limits
     return lines
 
 
-def _marker(look: Look, fitted: bool) -> dict[str, Any]:
+def _marker(look: Look, fitted: bool) -> Style:
+    """Return the style of a point: filled for training models, else open."""
     if fitted:
         return look.points | dict(markersize=5.5, zorder=3)
     return dict(
@@ -201,14 +199,9 @@ def _marker(look: Look, fitted: bool) -> dict[str, Any]:
         zorder=4)
 
 
-def _handles(look: Mapping[str, Look]) -> Sequence[Artist]:
+def _handles(look: Looks) -> Sequence[Artist]:
     """Return the legend: the families, then what fillings and lines mean."""
-    black = Look('black', 'o')
-    handles = []
-    for family, own in look.items():
-        handles.append(handle(wrapped(family, 40), **_marker(own, True)))
-    handles.append(handle('training models', **_marker(black, True)))
-    handles.append(handle('held out', **_marker(black, False)))
+    handles = model_handles(look, _marker, 'held out')
     for name, style in _LINES.items():
         handles.append(handle(name, **style))
     handles.append(handle('chance level', **_CHANCE))

@@ -1,5 +1,4 @@
-"""Draws curves of pretraining runs, one panel per benchmark."""
-from collections.abc import Mapping
+"""Draw curves of pretraining runs, one panel per benchmark."""
 from typing import Optional
 
 from matplotlib.artist import Artist
@@ -9,8 +8,9 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from csv_plugin.core.predictions import Prediction
-from csv_plugin.extras.pictures.style import (GREY, Look, explain, handle,
-                                              looks, panels, picture, wrapped)
+from csv_plugin.extras.pictures.style import (GREY, Look, Looks, explain,
+                                              handle, looks, panels, picture,
+                                              wrapped)
 from csv_plugin.triage.result import End, Triage
 from csv_plugin.triage.runs import Run
 
@@ -23,7 +23,7 @@ def trajectory_picture(triage: Triage) -> Figure:
     logarithmic if they span more than a factor of 10. Lines are predictions,
     and bands their intervals; a run with a single checkpoint is a filled
     point. Forecasts are empty points with error bars. The points of several
-    runs at the end are drawn side by side around their budget.
+    runs at the end of their training are drawn side by side around the budget.
     """
     figure, (row, ) = panels(len(triage.benchmarks))
     names = [run.name for run in triage.runs]
@@ -38,28 +38,31 @@ def trajectory_picture(triage: Triage) -> Figure:
 
 
 def _draw_panel(axes: Axes, triage: Triage, benchmark: str,
-                look: Mapping[str, Look]) -> None:
+                look: Looks) -> None:
     """Draw the predictions and forecasts of all runs on one benchmark."""
     b = triage.benchmarks.index(benchmark)
     shifts = _shifts(triage)
     tokens: list[float] = []
     for run in triage.runs:
         tokens += run.tokens.tolist()
-        shift = shifts.get(run.name, 1.0) if run.finished else 1.0
+        shift = 1.0
+        if run.finished:
+            shift = shifts.get(run.name, 1.0)
         _draw_predictions(axes, triage, run, b, look[run.name], shift)
     for end in sorted(triage.ends):
         if end.tokens < end.budget:
-            _draw_forecast(axes, triage, end, b, look[end.name],
-                           shifts[end.name])
+            own = look[end.name]
+            shift = shifts[end.name]
+            _draw_forecast(axes, triage, end, b, own, shift)
             tokens.append(end.budget)
     _scale(axes, min(tokens), max(tokens))
 
 
 def _shifts(triage: Triage) -> dict[str, float]:
-    """Return the factors that place the points at the budget side by side.
+    """Return factors that put the points at the budget side by side, by run.
 
-    These points, by the name of their run, are forecasts and finished runs
-    with a single checkpoint.
+    These points are forecasts, and finished runs with a single checkpoint. The
+    horizontal position of each point is multiplied by its factor.
     """
     alone = set()
     for run in triage.runs:
@@ -71,9 +74,10 @@ def _shifts(triage: Triage) -> dict[str, float]:
             names.append(end.name)
     # Distance between neighbouring points, as a share of the budget.
     apart = 0.025
+    middle = (len(names) - 1) / 2
     shifts = {}
     for i, name in enumerate(names):
-        shifts[name] = 1 + apart * (i - (len(names) - 1) / 2)
+        shifts[name] = 1 + apart * (i - middle)
     return shifts
 
 
@@ -87,8 +91,10 @@ def _scale(axes: Axes, first: float, last: float) -> None:
     linear_range = 10
     if linear_range * first < last:
         axes.set_xscale('log')
-        digits = [1, 3] if last < 100 * first else [1]
-        ticks = LogLocator(subs=digits, numticks=4)
+        first_digits = [1]
+        if last < 100 * first:
+            first_digits = [1, 3]
+        ticks = LogLocator(subs=first_digits, numticks=4)
         axes.xaxis.set_major_locator(ticks)
         axes.xaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_major_formatter(lambda value, _: short_count(value))
@@ -117,8 +123,8 @@ def _draw_predictions(axes: Axes, triage: Triage, run: Run, b: int, own: Look,
     low = table.low[:, b, 0]
     high = table.high[:, b, 0]
     if len(values) == 1:
-        place = run.tokens[0] * shift
-        _draw_point(axes, place, values[0], low[0], high[0], own)
+        x = run.tokens[0] * shift
+        _draw_point(axes, x, values[0], low[0], high[0], own)
         return
     axes.fill_between(
         run.tokens,
@@ -128,33 +134,32 @@ def _draw_predictions(axes: Axes, triage: Triage, run: Run, b: int, own: Look,
         alpha=0.15,
         lw=0,
         zorder=1)
-    axes.plot(
-        run.tokens, 100 * values, color=own.colour, ls=own.line, zorder=2)
+    percents = 100 * values
+    axes.plot(run.tokens, percents, color=own.colour, ls=own.line, zorder=2)
 
 
 def _draw_forecast(axes: Axes, triage: Triage, end: End, b: int, own: Look,
                    shift: float) -> None:
     """Draw a forecast as a point with an error bar.
 
-    A dotted line leads to it from the last prediction. `shift` is the factor
-    by which it is moved along the axis.
+    A dotted line leads from the last prediction to the forecast. `shift` is
+    the factor by which the forecast is moved along the axis.
     """
     found = triage.forecasts.at(end.name, triage.benchmarks[b])
     assert isinstance(found, Prediction)
-    place = end.budget * shift
+    x = end.budget * shift
     for run in triage.runs:
         if run.name == end.name:
             last = triage.predictions.select([run.checkpoints[-1]])
-            last_value = 100 * last.values[0, b, 0]
-            axes.plot([end.tokens, place], [last_value, 100 * found.value],
-                      color=own.colour,
-                      ls=':',
-                      zorder=2)
-    _draw_point(axes, place, found.value, found.low, found.high, own, 'white')
+            last_value = last.values[0, b, 0]
+            tokens = [end.tokens, x]
+            percents = [100 * last_value, 100 * found.value]
+            axes.plot(tokens, percents, color=own.colour, ls=':', zorder=2)
+    _draw_point(axes, x, found.value, found.low, found.high, own, 'white')
 
 
 def _draw_point(axes: Axes,
-                place: float,
+                x: float,
                 value: float,
                 low: float,
                 high: float,
@@ -162,14 +167,17 @@ def _draw_point(axes: Axes,
                 face: Optional[str] = None) -> None:
     """Draw an accuracy as a point, and its interval as a bar.
 
-    Accuracies are fractions. `face` is the colour inside the marker, by
-    default the colour of its edge.
+    `x` is a number of tokens or steps, and accuracies are fractions. `face` is
+    the colour inside the marker, by default the colour of its edge.
     """
     # The expected accuracy may lie outside the interval.
-    below, above = max(value - low, 0), max(high - value, 0)
+    below = max(value - low, 0)
+    above = max(high - value, 0)
+    lengths = [[100 * below], [100 * above]]
     axes.errorbar(
-        place,
-        100 * value, [[100 * below], [100 * above]],
+        x,
+        100 * value,
+        lengths,
         color=own.colour,
         marker=own.marker,
         markerfacecolor=face,
@@ -177,12 +185,14 @@ def _draw_point(axes: Axes,
         zorder=3)
 
 
-def _handles(look: Mapping[str, Look]) -> list[Artist]:
+def _handles(look: Looks) -> list[Artist]:
+    """Return the legend: the runs, then what lines, bands and points mean."""
     handles: list[Artist] = []
     for name, own in look.items():
-        handles.append(handle(wrapped(name, 40), **own.marked_line))
+        handles.append(handle(name, **own.marked_line))
+    predicted = handle('predicted', color=GREY)
     interval = Patch(color=GREY, alpha=0.3, lw=0, label='its interval')
     forecast = handle(
         'forecast', color=GREY, ls=':', marker='o', markerfacecolor='white')
-    handles += [handle('predicted', color=GREY), interval, forecast]
+    handles += [predicted, interval, forecast]
     return handles

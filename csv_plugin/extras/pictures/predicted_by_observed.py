@@ -1,4 +1,4 @@
-"""Draws predicted against observed accuracies."""
+"""Draw predicted against observed accuracies."""
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -17,8 +17,8 @@ def methods_picture(predictions: Predictions) -> Figure:
 
     There is one row of panels per method and one column per benchmark.
     Intervals are vertical bars, and the mean absolute error is above each
-    panel. All panels of a benchmark have the same limits of their axes. The
-    limits contain all points, but bars may extend beyond them.
+    panel. All panels of a benchmark have the same axis limits, which contain
+    all points; bars may extend beyond them.
     """
     benchmarks = predictions.benchmarks
     methods = predictions.methods
@@ -33,8 +33,8 @@ def methods_picture(predictions: Predictions) -> Figure:
             if p == 0:
                 title = f'{wrapped(benchmark)}\n{title}'
             axes.set_title(title)
-            place = axes.get_subplotspec()
-            is_first = place is not None and place.is_first_col()
+            cell = axes.get_subplotspec()
+            is_first = cell is not None and cell.is_first_col()
             if is_first and len(methods) > 1:
                 axes.set_ylabel(wrapped(method), fontweight='bold')
     explain(figure, 'observed accuracy, %', 'predicted accuracy, %',
@@ -49,11 +49,14 @@ def _limits(predictions: Predictions, b: int) -> tuple[float, float]:
         held_out = predictions.held_out(method)[:, b]
         observed = predictions.observed[held_out, b]
         predicted = predictions.values[held_out, b, p]
-        percents += [100 * observed, 100 * predicted]
+        percents.append(100 * observed)
+        percents.append(100 * predicted)
     return pad(*percents)
 
 
 def _handles(level: float) -> list[Artist]:
+    """Return the legend; `level` is the level of the intervals, as fraction.
+    """
     interval = 'interval'
     if not np.isnan(level):
         interval = f'{level:.0%} interval'
@@ -74,9 +77,10 @@ def _draw_panel(axes: Axes, predictions: Predictions, b: int, p: int,
         show_empty(axes)
         return ''
     observed = 100 * predictions.observed[held_out, b]
-    predicted = 100 * predictions.values[held_out, b, p]
-    low = 100 * predictions.low[held_out, b, p]
-    high = 100 * predictions.high[held_out, b, p]
+    cells = held_out, b, p
+    predicted = 100 * predictions.values[cells]
+    low = 100 * predictions.low[cells]
+    high = 100 * predictions.high[cells]
     axes.vlines(
         observed, low, high, color=own.colour, lw=0.8, alpha=0.5, zorder=2)
     axes.plot(observed, predicted, zorder=3, **own.points)

@@ -1,7 +1,7 @@
-"""The style of all pictures: colours, panels, axes, legends and files.
+"""Define the style of pictures: colours, panels, axes, legends and files.
 
 The colours are the palette of Okabe and Ito, which people with
-colour-blindness can tell apart. Names differ in their marker too. Text is
+colour-blindness can tell apart. Names also differ in their markers. Text is
 never interpreted as a formula.
 """
 import functools
@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
+from csv_plugin.core.arrays import Booleans
 from csv_plugin.core.escaping import one_line
 from csv_plugin.io.files import FilePath, atomic_path
 
@@ -31,7 +32,8 @@ COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9',
 #: Nine markers and seven colours have no common factor, so that cycling
 #: through both gives 63 different pairs.
 MARKERS = ('o', 's', '^', 'D', 'v', 'P', 'X', 'p', '*')
-#: Styles of lines by which names differ; dotted lines have other meanings.
+#: Styles of lines by which names differ. Dotted lines are not among them,
+#: because they have other meanings.
 LINES = ('-', '--', '-.')
 #: Colour of diagonals, chance levels, borders and all else that is not data.
 GREY = '#767676'
@@ -67,22 +69,24 @@ _SETTINGS = {
 }
 
 _Arguments = ParamSpec('_Arguments')
+#: Settings of a line or of points in matplotlib.
+Style = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Look:
-    """Colour, marker and style of the line by which a name is recognised."""
+    """The colour, marker and line style by which a name is recognised."""
     colour: str
     marker: str
     line: str = '-'
 
     @property
-    def marked_line(self) -> dict[str, Any]:
+    def marked_line(self) -> Style:
         """Settings of a line with markers."""
         return dict(color=self.colour, marker=self.marker, ls=self.line)
 
     @property
-    def points(self) -> dict[str, Any]:
+    def points(self) -> Style:
         """Settings of points without a line."""
         return dict(
             color=self.colour,
@@ -92,12 +96,19 @@ class Look:
             markeredgewidth=0.4)
 
 
-def looks(names: Iterable[str]) -> dict[str, Look]:
+#: Maps the name of a model, family or run to its look.
+Looks = dict[str, Look]
+#: A function that returns the style of the points of a family, given its look.
+#: The second argument is True for training models, whose points are filled.
+Marker = Callable[[Look, bool], Style]
+
+
+def looks(names: Iterable[str]) -> Looks:
     """Return a look for each name.
 
     Looks are assigned in the order in which the names first appear.
     """
-    found: dict[str, Look] = {}
+    found: Looks = {}
     for name in names:
         if name not in found:
             found[name] = look(len(found))
@@ -196,8 +207,8 @@ def panels(
         rows.append([])
         for b in range(n_panels):
             block, column = divmod(b, columns)
-            place = grid[block * n_rows + row, column]
-            panel = figure.add_subplot(place)
+            grid_row = block * n_rows + row
+            panel = figure.add_subplot(grid[grid_row, column])
             panel.locator_params('x', nbins=3)
             panel.locator_params('y', nbins=4)
             rows[row].append(panel)
@@ -227,8 +238,46 @@ def explain(figure: Figure, x: str, y: str, handles: Sequence[Artist]) -> None:
 
 
 def handle(label: str, **settings: Any) -> Line2D:
-    """Return a legend entry with a label and the style of a line."""
-    return Line2D([], [], label=label, **settings)
+    """Return a legend entry with the settings of a line.
+
+    Long labels are broken into several lines of text.
+    """
+    return Line2D([], [], label=wrapped(label, 40), **settings)
+
+
+def draw_models(axes: Axes, x: NDArray, y: NDArray, families: NDArray,
+                fitted: Booleans, look: Looks, marker: Marker) -> None:
+    """Draw M models as points at `x` and `y`, `(M,)`, in their families' look.
+
+    `families`, `(M,)`, are the names of their families, and `fitted`, `(M,)`,
+    is true for training models.
+    """
+    for family, own in look.items():
+        of_family = families == family
+        for is_fitted in (True, False):
+            chosen = of_family & (fitted == is_fitted)
+            if chosen.any():
+                style = marker(own, is_fitted)
+                # Some versions of matplotlib write labels into SVG files.
+                label = one_line(family)
+                axes.plot(x[chosen], y[chosen], label=label, **style)
+
+
+def model_handles(look: Looks, marker: Marker, others: str) -> list[Artist]:
+    """Return legend entries for families, training models and other models.
+
+    `others` is the label of the models that are not training models.
+    """
+    black = Look('black', 'o')
+    handles: list[Artist] = []
+    for family, own in look.items():
+        style = marker(own, True)
+        handles.append(handle(family, **style))
+    filled = marker(black, True)
+    handles.append(handle('training models', **filled))
+    unfilled = marker(black, False)
+    handles.append(handle(others, **unfilled))
+    return handles
 
 
 def pad(*values: NDArray) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Draws the texts of a validation set from OpenCompass's benchmarks.
+"""Draw the texts of a validation set from OpenCompass's benchmarks.
 
 A recipe names benchmarks and how many texts to draw from each.
 `host_datasets` loads the items of the benchmarks, `prompts` turns an item into

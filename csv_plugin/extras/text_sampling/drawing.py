@@ -1,4 +1,4 @@
-"""Draws a validation set from a recipe, with a record of how it was made."""
+"""Draw a validation set from a recipe, and record how it was made."""
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,11 +28,11 @@ REPEATED = 'an earlier text is the same'
 class TextSource:
     """A benchmark, and how many of its items are drawn.
 
-    The label-token loss of a benchmark is computed on the texts of the source
-    with the benchmark's name. `dataset` is a dataset config as
-    `host_datasets.find_config` takes it, and `count` the number of items to
-    draw. With `chain_of_thought`, they are drawn from the worked examples in
-    the prompts, not from the test split.
+    `name` is the name of the source; if it is the name of a benchmark, the
+    label-token loss of this benchmark is computed on the texts of this source.
+    `dataset` is a dataset config as `host_datasets.find_config` takes it, and
+    `count` is the number of items to draw. With `chain_of_thought`, items are
+    drawn from the worked examples in the prompts, not from the test split.
     """
     name: str
     dataset: str
@@ -54,7 +54,8 @@ SOURCES = {
 
 #: The recipe of the paper's 550 texts (section 4.1). It has CMMLU rather than
 #: C-Eval, because the test split of CMMLU has answers.
-PAPER_RECIPE = tuple(SOURCES[name] for name in SOURCES if name != 'ceval')
+PAPER_RECIPE = tuple(source for name, source in SOURCES.items()
+                     if name != 'ceval')
 
 
 def recipe_of_samples(
@@ -65,13 +66,15 @@ def recipe_of_samples(
     config has the name `host_datasets.benchmark_name(config)`.
     """
     recipe = []
+    names = []
     for name, count in samples:
         if name in SOURCES:
             source = replace(SOURCES[name], count=count)
         else:
             source = TextSource(benchmark_name(name), name, count)
         recipe.append(source)
-    check_unique('sources of --sample', [source.name for source in recipe])
+        names.append(source.name)
+    check_unique('sources of --sample', names)
     return tuple(recipe)
 
 
@@ -100,8 +103,8 @@ def build_validation_set(recipe: Sequence[TextSource],
     texts: list[Text] = []
     records = []
     for source in recipe:
-        drawn, passed_over = sample_texts(source, subtasks[source.name], seed,
-                                          seen)
+        of_source = subtasks[source.name]
+        drawn, passed_over = sample_texts(source, of_source, seed, seen)
         texts += drawn
         counts = Counter(map(subtask_name, drawn))
         records.append(
@@ -161,26 +164,27 @@ def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
                  seen: set[str]) -> tuple[list[Text], dict[str, list[str]]]:
     """Draw the texts of a source.
 
-    In each round, one item is drawn from every sub-task, in an order of the
-    sub-tasks that is drawn anew. So the counts of two sub-tasks differ by at
-    most one, unless a sub-task has no more items. Sub-tasks and items are
-    drawn in the order of SHA-256 digests of the seed and their names. This
-    order is the same on every machine and does not depend on other sources.
+    In each round, one item is drawn from every sub-task; the sub-tasks take
+    turns in an order that changes with the round. So the counts of two
+    sub-tasks differ by at most one, unless a sub-task has no more items.
+    Sub-tasks and items are drawn in the order of SHA-256 digests of the seed
+    and their names. This order is the same on every machine and does not
+    depend on other sources.
 
     `seen` has all earlier texts, in the form that `squeeze` returns; the new
     texts are added to it.
 
     Returns:
         tuple: The texts, with ids 'source/sub-task/index', ordered by
-        sub-task and index; and, by reason, the ids of the items that were
-        drawn but passed over.
+        sub-task and index; and the ids of the items that were drawn but
+        passed over, by the reason.
     """
     passed_over: dict[str, list[str]] = defaultdict(list)
     supplies = {}
     texts: dict[str, list[Text]] = {}
     for subtask in subtasks:
-        supplies[subtask.name] = _usable(source, subtask, seed, seen,
-                                         passed_over)
+        usable = _usable(source, subtask, seed, seen, passed_over)
+        supplies[subtask.name] = usable
         texts[subtask.name] = []
     n_texts = 0
     n_round = 0
@@ -209,31 +213,35 @@ def sample_texts(source: TextSource, subtasks: Sequence[Subtask], seed: int,
                          found, remedy)
     drawn: list[Text] = []
     for taken in texts.values():
-        drawn += sorted(taken, key=_place)
+        drawn += sorted(taken, key=_index_of_item)
     return drawn, dict(passed_over)
 
 
-def _place(text: Text) -> int:
+def _index_of_item(text: Text) -> int:
     """Return the index of a text's item, the last part of the text's id."""
-    _, _, place = text.text_id.rpartition('/')
-    return int(place)
+    _, _, index = text.text_id.rpartition('/')
+    return int(index)
 
 
 def _usable(source: TextSource, subtask: Subtask, seed: int, seen: set[str],
             passed_over: dict[str, list[str]]) -> Iterator[Text]:
     """Yield the usable texts of a sub-task in the order of the draw.
 
-    Items that cannot be used are added to `passed_over`, the texts to `seen`.
+    Items that cannot be used are added to `passed_over`, and the texts that
+    are yielded are added to `seen`.
     """
-    for place in _drawn_order(subtask.items, seed, source.name, subtask.name):
-        text_id = f'{source.name}/{subtask.name}/{place}'
+    order = _drawn_order(subtask.items, seed, source.name, subtask.name)
+    for index in order:
+        text_id = f'{source.name}/{subtask.name}/{index}'
         try:
-            text = subtask.render(place)
+            text = subtask.render(index)
         except Exception as error:  # templates raise errors of any type
-            passed_over[f'{type(error).__name__}: {error}'].append(text_id)
+            reason = f'{type(error).__name__}: {error}'
+            passed_over[reason].append(text_id)
             continue
         squeezed = squeeze(text.text)
-        if squeeze(question(text)) in subtask.examples:
+        asked = squeeze(question(text))
+        if asked in subtask.examples:
             passed_over[SHOWN_AS_EXAMPLE].append(text_id)
         elif squeezed in seen:
             passed_over[REPEATED].append(text_id)
@@ -245,7 +253,7 @@ def _usable(source: TextSource, subtask: Subtask, seed: int, seen: set[str],
 def _drawn_order(candidates: Iterable[_T], *names: object) -> list[_T]:
     """Return candidates in an order that looks random but is reproducible.
 
-    They are sorted by a digest of `names` and the candidate.
+    The candidates are sorted by a digest of `names` and the candidate.
     """
 
     def digest(candidate: _T) -> bytes:

@@ -1,4 +1,4 @@
-"""Loads datasets of OpenCompass from this machine, without downloads."""
+"""Load datasets of OpenCompass from this machine, without downloads."""
 import os.path
 import random
 import socket
@@ -18,6 +18,7 @@ from opencompass.utils.build import build_dataset_from_cfg
 
 from csv_plugin.core.conventions import InputError
 
+#: The folder of OpenCompass's dataset configs.
 _FOLDER = Path(opencompass.__file__).parent / 'configs' / 'datasets'
 
 
@@ -49,8 +50,8 @@ def find_config(dataset: str) -> Path:
 def benchmark_name(dataset: str) -> str:
     """Return the name of the benchmark of a dataset config.
 
-    For a config of OpenCompass, it is the name of the config's folder; for
-    another file, the file's name without '.py'.
+    For a config of OpenCompass, return the name of the config's folder. For
+    another file, return the file's name without '.py'.
     """
     path = find_config(dataset)
     if _FOLDER in path.parents:
@@ -61,8 +62,8 @@ def benchmark_name(dataset: str) -> str:
 def read_config(dataset: str) -> dict[str, Any]:
     """Return the configs of a dataset's sub-tasks by name.
 
-    If the names are not unique, the keys are the configs' `abbr`. A dataset
-    that is in several lists of the config file counts once.
+    If several configs have the same name, the keys are the configs' `abbr`
+    instead. A dataset that is in several lists of the config file counts once.
     """
     path = find_config(dataset)
     try:
@@ -92,6 +93,7 @@ def read_config(dataset: str) -> dict[str, Any]:
 
 
 def _entries(config: Config) -> Iterator[Mapping[str, Any]]:
+    """Yield the dataset entries of a config, from all lists of datasets."""
     keys = [key for key in config if key.endswith('_datasets')]
     for key in keys or ['datasets']:
         entries = config.get(key)

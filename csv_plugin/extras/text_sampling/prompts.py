@@ -1,15 +1,15 @@
-"""Turns items of OpenCompass datasets into texts with their right answer.
+"""Turn items of OpenCompass datasets into texts with their right answers.
 
-The text of an item is the item's part of the prompt template, filled in, and
-after it the reference answer. The text does not contain instructions,
-few-shot examples, a final request to think step by step, or the calculator
-annotations in solutions of GSM8K.
+The text of an item consists of the item's part of the prompt template, filled
+in, and the reference answer. The text does not contain instructions, few-shot
+examples, a final request to think step by step, or the calculator annotations
+in solutions of GSM8K.
 """
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 from datasets import Dataset
 from opencompass.datasets import BaseDataset
@@ -25,7 +25,7 @@ from csv_plugin.oc.labels import check_output_column, label_texts
 #: The part of a prompt template for one item: a string with the names of
 #: columns in braces. If the benchmark is scored by perplexity, there is such a
 #: string for each label.
-Item = Union[str, dict[Hashable, str]]
+Item = str | dict[Hashable, str]
 
 #: Keys of the parts of a chat, in their order.
 _SECTIONS = 'begin', 'round', 'end'
@@ -36,11 +36,11 @@ _BRACES = re.compile(r'\{(\w+)\}')
 
 @dataclass(frozen=True)
 class Subtask:
-    """Part of a benchmark.
+    """A part of a benchmark, or a benchmark without parts.
 
-    `items` are the indices, in their split, of the items that have a
-    reference answer. `render` returns the text of the item at an index, with
-    the index as the text's id and the range of the answer in its `answer`.
+    `items` are the indices of the items that have a reference answer, within
+    their split. `render` takes such an index and returns the text of the item;
+    the text's id is the index, and its `answer` is the range of the answer.
     `examples` is the text that prompts show before an item, in the form that
     `squeeze` returns.
     """
@@ -56,13 +56,13 @@ def squeeze(text: str) -> str:
 
 
 def question(text: Text) -> str:
-    """Return the part before the answer, or the whole text if it is empty."""
+    """Return the part before the answer; if it is empty, the whole text."""
     start, _ = text.answer or (0, 0)
     return text.text[:start] or text.text
 
 
 def load_subtask(name: str, config: Any) -> Subtask:
-    """Load the items of a dataset's test split with `load_dataset`."""
+    """Load a dataset, and return the items of its test split as a sub-task."""
     head, item, _ = _read_prompts(config)
     column = check_output_column(config['reader_cfg'].get('output_column'))
     data = load_dataset(config)
@@ -73,30 +73,33 @@ def load_subtask(name: str, config: Any) -> Subtask:
     path = getattr(kind, '__name__', kind)
     _, _, class_name = path.rpartition('.')
     if class_name != 'ZeroRetriever':
-        # Without a list, the retriever may choose any item.
+        # Without a list, the retriever may choose any item as an example.
         chosen = retriever.get('fix_id_list')
-        for place in _answered(data.train, column):
-            if chosen is None or place in chosen:
+        for index in _answered(data.train, column):
+            if chosen is None or index in chosen:
                 # An item that fails here fails in the test split as well.
                 with suppress(Exception):
-                    shown.append(question(render(data.train[place])))
+                    example = render(data.train[index])
+                    shown.append(question(example))
     return Subtask(
         name,
         _answered(data.test, column),
-        render=lambda place: render(data.test[place]),
+        render=lambda index: render(data.test[index]),
         examples=squeeze(' '.join(shown)))
 
 
 def load_worked_examples(name: str, config: Any) -> Subtask:
-    """Read the worked examples in a dataset's prompt.
+    """Return the worked examples in a dataset's prompt as a sub-task.
 
-    They are in the config; the data of the dataset is not needed.
+    The examples are in the config; the data of the dataset is not needed.
     """
     examples = worked_examples(*_read_prompts(config))
-    return Subtask(
-        name,
-        range(len(examples)),
-        render=lambda place: _marked(place, *examples[place]))
+
+    def render(index: int) -> Text:
+        prompt, answer = examples[index]
+        return _marked(index, prompt, answer)
+
+    return Subtask(name, range(len(examples)), render)
 
 
 def _answered(split: Dataset, column: str) -> list[int]:
@@ -104,11 +107,11 @@ def _answered(split: Dataset, column: str) -> list[int]:
     if column not in split.column_names:
         raise InputError('output_column', f'one of {split.column_names}',
                          repr(column), 'Repair the dataset config.')
-    places = []
-    for place, answer in enumerate(split[column]):
+    indices = []
+    for index, answer in enumerate(split[column]):
         if answer not in (None, '', []):
-            places.append(place)
-    return places
+            indices.append(index)
+    return indices
 
 
 def _renderer(data: BaseDataset,
@@ -158,21 +161,22 @@ def _plain_solution(reference: str) -> str:
     return f'{solution}\nThe answer is {final}'
 
 
-def _marked(place: int, prompt: str, answer: str) -> Text:
-    """Join a prompt and its answer to a text with the index `place` as id.
+def _marked(index: int, prompt: str, answer: str) -> Text:
+    """Join a prompt and its answer to a text whose id is `index`.
 
     White space at the beginning and the end is removed.
     """
     prompt = prompt.lstrip()
     answer = answer.rstrip()
     text = prompt + answer
-    return Text(str(place), text, answer=(len(prompt), len(text)))
+    answer_range = len(prompt), len(text)
+    return Text(str(index), text, answer=answer_range)
 
 
 def _read_prompts(config: Any) -> tuple[str, Item, Sequence[str]]:
     """Return head and item of a config's prompt template, and its columns.
 
-    See `split_template`.
+    The docstring of `split_template` says what head and item are.
     """
     try:
         columns = config['reader_cfg']['input_columns']
@@ -221,7 +225,7 @@ def split_template(template: Any,
 
 def _split(template: Any, columns: Sequence[str],
            ice_token: Optional[str]) -> tuple[str, str]:
-    """Return head and item of a template or of one label's template."""
+    """Return head and item of a whole template, or of one label's template."""
     messages = _messages(template)
     field = _column_fields(columns)
     for n_before, message in enumerate(messages):
@@ -240,7 +244,8 @@ def _split(template: Any, columns: Sequence[str],
             behind_mark = before_field.rindex(mark) + len(mark)
             start = max(start, behind_mark)
     item = last_messages[start:]
-    head = '\n'.join([*messages[:n_before], last_messages[:start]])
+    head_messages = [*messages[:n_before], last_messages[:start]]
+    head = '\n'.join(head_messages)
     return head, item
 
 
@@ -273,7 +278,7 @@ def worked_examples(head: str, item: Item,
                     columns: Sequence[str]) -> list[tuple[str, str]]:
     """Find the examples in a template's head that have the form of its item.
 
-    Returns the prompt and the answer of each example.
+    Return the prompt and the answer of each example.
     """
     if not isinstance(item, str):
         raise InputError('prompt template', 'a template that is answered in '
@@ -293,5 +298,6 @@ def worked_examples(head: str, item: Item,
 
 
 def _column_fields(columns: Sequence[str]) -> re.Pattern[str]:
+    """Return a pattern that matches a column's name in braces."""
     names = '|'.join(map(re.escape, columns))
     return re.compile(rf'\{{(?:{names})\}}')

@@ -1,8 +1,8 @@
 """Find and read token-loss dumps, in OpenCompass runs and elsewhere.
 
-docs/appendix/binary_files.md has the names of their files in a run. There, a
-file `<dataset>.json` beside a dump tells OpenCompass that the model has been
-run on the dataset.
+docs/appendix/binary_files.md lists the names of these files in a run. In a
+run, a file `<dataset>.json` beside a dump tells OpenCompass that the model has
+been run on the dataset.
 """
 import glob
 import os
@@ -56,7 +56,7 @@ def read_run_dump(work_dir: FilePath, model: str,
     """Read the losses of one model on one validation set from a run.
 
     The validation set is found by the first 12 digits of its fingerprint; an
-    empty fingerprint stands for the only validation set of the run. The texts
+    empty fingerprint means the only validation set of the run. The texts
     are in any order. If the run split the set into parts and was not finished,
     the result has only the texts of the finished parts.
 
@@ -78,17 +78,19 @@ def read_run_dump(work_dir: FilePath, model: str,
     # Like OpenCompass, prefer a file with all texts to files with parts.
     if '' in parts:
         return read_model_dump(parts[''])
-    for part, done in _files(folder, _DONE).get(abbr, {}).items():
+    done_parts = _files(folder, _DONE).get(abbr, {})
+    for part, done in done_parts.items():
         if part not in parts and (part or not parts):
             raise InputError(
                 'token losses', f'a dump of {abbr}', f'{done.name} without it',
                 f'Remove {done.name} from the predictions of the model, and '
                 'run again with -r.')
-    for part, note in notes.get(abbr, {}).items():
+    failed_parts = notes.get(abbr, {})
+    for part, note in failed_parts.items():
         if part not in parts and (part or not parts):
-            line = read_bytes(note).decode('utf-8', 'replace').rstrip('.')
+            line = read_bytes(note).decode('utf-8', 'replace')
             raise InputError('token losses', f'a dump of {abbr}',
-                             f'this error: {line}',
+                             f'this error: {line.rstrip(".")}',
                              'Run again with -r to try again.')
     if not parts:
         failure = failure_of(work_dir, model, abbr)
@@ -109,7 +111,8 @@ def read_run_dump(work_dir: FilePath, model: str,
 
 
 def read_model_dump(path: Path) -> TokenLossDump:
-    """Read a dump in the folder of a model, and check that it is its own."""
+    """Read a dump in the folder of a model, and check that it is of the model.
+    """
     again = f'remove {path.stem}{_DONE} beside it, and run again with -r.'
     try:
         dump = read_dump(path)
@@ -151,15 +154,18 @@ class DumpPlace:
     model: str
 
     def read(self, fingerprint: str) -> TokenLossDump:
-        """Read the losses; of a run, on the texts with this fingerprint."""
+        """Read the losses of the model.
+
+        If `path` is a run, read the losses on the texts with this fingerprint.
+        """
         if self._is_file:
             return read_dump(self.path)
         return read_run_dump(self.path, self.model, fingerprint)
 
     def stamp(self) -> tuple[tuple[str, int, int, int], ...]:
-        """Return names, sizes and times of the files with the losses.
+        """Return name, inode, time and size of each file with the losses.
 
-        They change whenever the losses are written.
+        The result changes whenever the losses are written.
         """
         folder = self.path / 'predictions' / self.model
         files = [self.path] if self._is_file else folder.glob(f'{TEXTS}*')
@@ -179,16 +185,18 @@ class DumpPlace:
 def find_dumps(places: Iterable[FilePath]) -> dict[str, DumpPlace]:
     """Find the dumps in files and folders.
 
-    Returns them by the name of the model or checkpoint, sorted. Places are
-    files, folders with dumps `<name>.safetensors`, work directories of
-    OpenCompass (folders with a folder `predictions`), or patterns of any of
-    them.
+    Return the dumps by the name of the model or checkpoint, sorted. A place is
+    a file, a folder with dumps `<name>.safetensors`, a work directory of
+    OpenCompass (a folder with a folder `predictions`), or a pattern that
+    matches such files or folders.
     """
     check_list('places of dumps', places)
     dumps: dict[str, DumpPlace] = {}
     for place in places:
         name = os.fspath(place)
-        paths = [name] if os.path.exists(name) else glob.glob(name)
+        paths = [name]
+        if not os.path.exists(name):
+            paths = glob.glob(name)
         if not paths:
             raise InputError(f'dumps {name!r}',
                              'a file, a folder or a pattern', NOT_THERE,
@@ -213,13 +221,15 @@ def _dumps_in(path: Path) -> list[DumpPlace]:
     """Find the dumps in an existing file or folder."""
     if not path.is_dir():
         return [DumpPlace(path, path.name.removesuffix(_SUFFIX))]
+    places = []
     predictions = path / 'predictions'
     if predictions.is_dir():
-        places = []
         for folder in predictions.iterdir():
             if folder.is_dir():
                 places.append(DumpPlace(path, folder.name))
         return places
     # Names of files that are still being written begin with a dot.
-    files = path.glob(f'[!.]*{_SUFFIX}')
-    return [DumpPlace(file, file.name.removesuffix(_SUFFIX)) for file in files]
+    for file in path.glob(f'[!.]*{_SUFFIX}'):
+        model = file.name.removesuffix(_SUFFIX)
+        places.append(DumpPlace(file, model))
+    return places

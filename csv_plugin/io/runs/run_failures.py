@@ -1,4 +1,4 @@
-"""Record and find out why a run has no results of a model on a dataset."""
+"""Record, and find, the reason why a run has no results on a dataset."""
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -44,9 +44,9 @@ def failure_recorded(result: Path, log: str = '') -> Iterator[None]:
 def failure_of(work_dir: FilePath, model: str, dataset: str) -> str:
     """Return the error that prevented a result, and where its log is.
 
-    The result is '' if no error is found. `model` and `dataset` are as in the
-    names of folders and files. Tasks of this package write the error into a
-    file `.error.txt`; for OpenCompass's own tasks, the logs are searched.
+    The result is '' if no error is found. `model` and `dataset` are the names
+    in the paths of the run's files. Tasks of this package write the error into
+    a file `.error.txt`; for OpenCompass's own tasks, the logs are searched.
     """
     root = Path(work_dir)
     for stage, results in (('infer', 'predictions'), ('eval', 'results')):
@@ -69,7 +69,8 @@ def _logged_error(root: Path, stage: str, pair: str) -> str:
     # The log begins with a list in brackets of all pairs of its task.
     named = re.compile(rf'[\[,]{re.escape(pair)}[\],]')
     logs = Path(root, 'logs', stage).rglob('*.out')
-    newest_first = sorted(logs, key=lambda path: -path.stat().st_mtime)
+    newest_first = sorted(
+        logs, key=lambda path: path.stat().st_mtime, reverse=True)
     for log in newest_first:
         text = read_bytes(log).decode('utf-8', 'replace')
         if named.search(text):

@@ -1,4 +1,4 @@
-"""Count the items of a benchmark to which a run has answers."""
+"""Count the items of a benchmark that a model has answered in a run."""
 import os
 import re
 from itertools import count
@@ -15,8 +15,9 @@ _ENTRY = re.compile(rb'\n    "(\d+)": \{')
 def items_run(work_dir: FilePath, model: str, dataset: str) -> int:
     """Return the number of items with a prediction, 0 if there are none.
 
-    `model` and `dataset` are as in the names of folders and files. As files of
-    predictions may be large, only the end of each is read if possible.
+    `model` and `dataset` are the names in the paths of the run's files. As
+    files of predictions may be large, only the end of each file is read if
+    possible.
     """
     folder = Path(work_dir, 'predictions', model)
     whole = folder / f'{dataset}.json'

@@ -34,7 +34,7 @@ def read_run_plan(work_dir: FilePath) -> dict[str, list[str]]:
                 name = _abbr(model, is_model=True)
                 of_model = plan.setdefault(name, [])
                 of_model += datasets
-    # MemoryError and RecursionError: too deeply nested expressions.
+    # Too deeply nested expressions raise MemoryError or RecursionError.
     except (AttributeError, KeyError, SyntaxError, TypeError, ValueError,
             MemoryError, RecursionError) as error:
         raise InputError(
@@ -123,9 +123,10 @@ def _variables(path: Path) -> dict[str, Any]:
 
 
 def _value(node: ast.AST) -> Any:
-    """Return the value of an expression, with None for what is no literal.
+    """Return the value of an expression, or None if it is not a literal.
 
     Literals are constants, lists, tuples, dictionaries and calls of `dict`.
+    Inside of them, None replaces any other expression.
     """
     if isinstance(node, ast.Constant):
         return node.value
@@ -144,9 +145,9 @@ def _value(node: ast.AST) -> Any:
 
 
 def _abbr(entry: Mapping[str, Any], is_model: bool = False) -> str:
-    """Return the `abbr` of a model or dataset, which is in paths of files.
+    """Return the `abbr` of a model or dataset, its name in paths of files.
 
-    If the entry has none, it is composed as OpenCompass composes it.
+    If the entry has no `abbr`, it is composed as OpenCompass composes it.
 
     Raises:
         KeyError, TypeError, ValueError: The entry lacks a field, or the name

@@ -13,10 +13,10 @@ from csv_plugin.io.tables import decimal
 #: names end with the time, so that the last name is the newest file.
 LEADERBOARD, SUMMARY = 'leaderboard_*.json', 'summary_*.csv'
 
-#: What rows of predicted accuracies have in the column `mode`.
+#: The content of the column `mode` in rows of predicted accuracies.
 PREDICTED_MODE = 'losses'
-#: Suffixes that, after a model's name, name the columns with the lower and the
-#: upper limits of prediction intervals.
+#: Suffixes that are appended to a model's name to name the columns with the
+#: lower and the upper limits of its prediction intervals.
 ENDS = (' low', ' high')
 _COLUMNS = ['dataset', 'version', 'metric', 'mode']
 #: Pattern of 'DATASET@METRIC' in the text file beside a summary.
@@ -33,10 +33,10 @@ def newest_summary(work_dir: FilePath, pattern: str) -> Optional[Path]:
 
 
 class RunAccuracies(NamedTuple):
-    """Accuracies of a run in 0..1, by model and benchmark.
+    """The accuracies of a run in 0..1, by model and benchmark.
 
-    `other_metrics` has, for each benchmark whose metrics are no accuracies,
-    the names of these metrics.
+    `other_metrics` maps each benchmark whose metrics are no accuracies to the
+    names of these metrics.
     """
     by_model: dict[str, dict[str, float]]
     other_metrics: dict[str, str]
@@ -65,7 +65,9 @@ def read_run_accuracies(work_dir: FilePath,
         for end in ENDS:
             ends.add(name + end)
     models = [name for name in names if name not in ends]
-    by_model: dict[str, dict[str, float]] = {model: {} for model in models}
+    by_model: dict[str, dict[str, float]] = {}
+    for model in models:
+        by_model[model] = {}
     metrics_by_name = {}
     for name in benchmarks:
         own_rows = []
@@ -79,18 +81,23 @@ def read_run_accuracies(work_dir: FilePath,
             metrics_by_name[name] = other_metrics
         for model, cell in zip(models, row[n_columns:]):
             if cell not in ('', '-', 'nan'):
-                by_model[model][name] = _fraction(str(path), name, cell)
+                accuracy = _fraction(str(path), name, cell)
+                by_model[model][name] = accuracy
     return RunAccuracies(by_model, metrics_by_name)
 
 
 def _read_table(path: Path) -> list[list[str]]:
     """Return the cells of the header and of all rows of a summary."""
     try:
-        text = read_bytes(path).decode('utf-8').replace('\r\n', '\n')
+        text = read_bytes(path).decode('utf-8')
     except UnicodeDecodeError as error:
         raise InputError(path, 'UTF-8 text', str(error), _REMEDY) from error
-    # OpenCompass puts no cell into quotation marks.
-    table = [line.split(',') for line in text.split('\n') if line]
+    text = text.replace('\r\n', '\n')
+    table = []
+    for line in text.split('\n'):
+        if line:
+            # OpenCompass puts no cell into quotation marks.
+            table.append(line.split(','))
     header = table[0] if table else []
     if header[:len(_COLUMNS)] != _COLUMNS:
         found = ', '.join(header)[:80] or 'nothing'
@@ -107,10 +114,10 @@ def _read_table(path: Path) -> list[list[str]]:
 
 
 def _accuracies_in(path: Path, rows: list[list[str]]) -> tuple[list[str], str]:
-    """Return the row with a benchmark's accuracy, and ''.
+    """Return the row with a benchmark's accuracy, and the text ''.
 
-    If the benchmark has no accuracy, the row is empty, and the names of its
-    other metrics follow.
+    If the benchmark has no accuracy, return an empty row, and the names of its
+    other metrics as text.
     """
     if not rows:
         return [], ''
@@ -122,8 +129,8 @@ def _accuracies_in(path: Path, rows: list[list[str]]) -> tuple[list[str], str]:
             return [], ', '.join(metrics)
         chosen = metrics.index(metric)
         return rows[chosen], ''
-    # Rows without a version are of a summary group. The last metric is the
-    # average; metrics before it are metrics that all datasets have in common.
+    # Rows without a version belong to a summary group. The last metric is the
+    # average; the metrics before it are those that all its datasets share.
     *shared, average = metrics
     averaged = _averaged(path, dataset, average)
     others = list(filter(is_no_accuracy, [average, *averaged]))
@@ -153,6 +160,7 @@ def _averaged(path: Path, group: str, average: str) -> list[str]:
 
 
 def _fraction(where: str, name: str, cell: str) -> float:
+    """Return the accuracy in a cell, which is in percent, as a fraction."""
     percent = decimal(cell)
     if not 0 <= percent <= 100:
         raise InputError(where, f'accuracies on {name!r} in percent',

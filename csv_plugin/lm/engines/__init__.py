@@ -1,4 +1,4 @@
-"""Programs that run a language model: `transformers` and vLLM.
+"""Run language models with `transformers` or vLLM.
 
 `csv_plugin.extras.completions` contains one more engine, for servers.
 """

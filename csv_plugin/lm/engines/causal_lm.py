@@ -26,8 +26,9 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     training = [module for module in model.modules() if module.training]
     model.eval()
     try:
-        # `inference_mode` would not do: tensors that a model then stores, such
-        # as a table of positions, could not be used in a later training.
+        # `inference_mode` is not used, because tensors that a model stores
+        # in this mode, such as a table of positions, could not be used in a
+        # later training.
         with torch.no_grad():
             yield
     finally:
@@ -39,9 +40,9 @@ def prefix_token(
         tokenizer: PreTrainedTokenizerBase) -> tuple[Optional[int], str]:
     """Return the token put before a text so that its first token is scored.
 
-    The token is BOS, else EOS; if the tokenizer has neither, there is no
-    token. Return the id of the token, and its name for the records, such as
-    'bos 1', 'eos 2' or, without an id, 'none'.
+    The token is BOS, else EOS. Return its id, and its name and id as text,
+    such as 'bos 1' or 'eos 2'. If the tokenizer has neither token, return None
+    and 'none'.
     """
     for name in ('bos', 'eos'):
         token = getattr(tokenizer, f'{name}_token_id')
@@ -61,7 +62,10 @@ def context_length(model: PreTrainedModel) -> int:
 
 
 def input_device(model: PreTrainedModel) -> torch.device:
-    """Return the device for token ids; the CPU if embeddings are offloaded."""
+    """Return the device to which token ids have to be moved.
+
+    It is the CPU if the embeddings are offloaded.
+    """
     weight: Any = model.get_input_embeddings().weight
     if weight.is_meta:
         return torch.device('cpu')
@@ -69,13 +73,13 @@ def input_device(model: PreTrainedModel) -> torch.device:
 
 
 def plain_head(model: PreTrainedModel, inputs: Tensor) -> Optional[nn.Linear]:
-    """Return the output head, if it alone makes the model's logits.
+    """Return the output head, if its outputs are the logits of the model.
 
     The result is None if the head is quantised, offloaded or not an
-    `nn.Linear`, or if the model changes the logits of the head (Gemma-2 caps
-    them, Cohere scales them). To find such a change, logits are compared on
-    the first tokens of the inputs, `(1, n)`. A cap, which only changes large
-    logits, is also looked up in the config of the model.
+    `nn.Linear`, or if the model changes the outputs of the head (Gemma-2 caps
+    them, Cohere scales them). To find such a change, outputs and logits are
+    compared on the first tokens of the inputs, `(1, n)`. A cap, which only
+    changes large logits, is also looked up in the config of the model.
     """
     head = model.get_output_embeddings()
     if type(head) is not nn.Linear or head.weight.is_meta:
@@ -115,6 +119,7 @@ def _same_logits(by_head: HeadLogits, by_model: Tensor) -> bool:
 
 
 def _is_capped(model: PreTrainedModel) -> bool:
+    """Return whether the config of a model sets a cap of its logits."""
     settings = model.config.get_text_config().to_dict()
     for name, value in settings.items():
         is_cap = 'logit' in name and 'softcap' in name.replace('_', '')
@@ -124,9 +129,10 @@ def _is_capped(model: PreTrainedModel) -> bool:
 
 
 def _run(network: nn.Module, inputs: Tensor) -> Any:
-    # The mask is 1 even at the padding. With zeros in the mask, transformers
-    # does not use the fast causal kernel. Without a mask it does not either,
-    # because it then looks for several texts packed into one row.
+    """Return the outputs of a model, or of its body, on padded inputs."""
+    # The mask is 1 even at the padding, because transformers does not use the
+    # fast causal kernel if the mask contains zeros. Without a mask, it does
+    # not use this kernel either: it looks for several texts in one row.
     return network(
         input_ids=inputs,
         attention_mask=torch.ones_like(inputs),

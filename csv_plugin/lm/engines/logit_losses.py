@@ -5,7 +5,6 @@ a loss can be wrong by 1.5e-2 nats or more. With fp32 logits from bf16 hidden
 states, the error is less than 3e-6 nats on a CPU and 1e-4 nats on a GPU
 (docs/performance.md).
 """
-from typing import Union
 
 import numpy as np
 import torch
@@ -72,9 +71,9 @@ def _multiplies_16_bits(values: Tensor) -> bool:
 
 
 class FullLogits:
-    """Logits `(N, V)` that a model computed, with methods as `HeadLogits`.
+    """Logits that a model computed itself, `(N, V)`, of any float type.
 
-    The logits have any float type.
+    The methods are the same as in `HeadLogits`.
     """
 
     def __init__(self, values: Tensor) -> None:
@@ -91,7 +90,7 @@ class FullLogits:
         return self.values[:, start:stop].float()
 
 
-Logits = Union[HeadLogits, FullLogits]
+Logits = HeadLogits | FullLogits
 
 
 def block_starts(logits: Logits) -> range:
@@ -124,9 +123,10 @@ def _losses_of_rows(logits: Logits, targets: Tensor) -> Tensor:
     logits neither overflow nor cancel.
     """
     target_logit = torch.zeros(targets.shape, device=targets.device)
-    # The largest logit of each block, and the sum of the exponentials of the
-    # logits of the block, after subtracting its largest one.
+    # The largest logit of each block.
     peaks = []
+    # The sums of the exponentials of each block, after its largest logit was
+    # subtracted.
     totals = []
     starts = block_starts(logits)
     for start in starts:
@@ -149,7 +149,7 @@ def _losses_of_rows(logits: Logits, targets: Tensor) -> Tensor:
     below = peak_by_block - peak
     total_by_block = below.exp() * torch.stack(totals)
     total = total_by_block.sum(dim=0)
-    # `float()` is needed inside an `autocast` of the caller, for example in a
-    # training, which makes the losses bfloat16.
+    # Inside an `autocast` of the caller, such as a training, the losses are
+    # bfloat16 here.
     losses = total.log() + (peak - target_logit)
     return losses.float()

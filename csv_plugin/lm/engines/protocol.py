@@ -1,4 +1,4 @@
-"""The protocol of all engines: token ids in, losses of target tokens out.
+"""Define what an engine is: a program that scores tokens of given texts.
 
 Tokenization, spans, the prefix token and windows are handled outside of
 engines, so that the losses of a model mean the same in every engine.
@@ -29,8 +29,9 @@ class EngineFacts:
             'unknown' where the engine does not report it.
         cache_dtype (str): Number format of the key-value cache; 'none' if
             there is no cache.
-        context (int): The largest number of input tokens of a window; its
-            last target is one token more. 0 if there is no limit.
+        context (int): The largest number of input tokens of a window, 0 if
+            there is no limit. The last target of a window comes after its
+            inputs and does not count.
         versions (Mapping[str, str]): Versions of the packages that compute,
             by name.
     """
@@ -60,8 +61,8 @@ class EngineOptions:
     settings: Mapping[str, Any]
 
 
-#: Windows, and one array with the losses of all their targets in nats, one
-#: window after the other.
+#: Windows, and one array with the losses of all targets of these windows in
+#: nats, in the order of the windows.
 Scored = tuple[Sequence[Window], NDArray[np.floating]]
 
 
@@ -76,7 +77,7 @@ class Engine(Protocol):
               progress: Progress) -> Generator[Scored, None, None]:
         """Yield batches of windows with the losses of their targets.
 
-        Every window is yielded once; the order is free. `progress` wraps the
+        Every window is yielded once, in any order. `progress` wraps the
         batches. An `InputError` if the answers of the engine cannot come from
         a language model.
         """

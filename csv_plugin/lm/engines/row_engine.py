@@ -1,4 +1,4 @@
-"""Base class of engines that answer rows of token ids, and its checks.
+"""Define the base class of engines that score rows of token ids.
 
 Without any error, servers may cut rows that are too long, tokenize the text
 again, put a token in front or shift their answers by one position. Every
@@ -24,6 +24,7 @@ from csv_plugin.lm.engines.windows import Window
 #: Number of windows in one call of an engine: enough for the engine to make
 #: batches, and few enough to show progress.
 WINDOWS = 64
+#: The smallest positive number of float32.
 _SMALLEST = np.finfo(np.float32).smallest_subnormal
 #: Answers with a lower log-probability, in nats, are refused. The limit is the
 #: logarithm of the smallest positive float32, -103.3: a softmax in float32
@@ -31,6 +32,7 @@ _SMALLEST = np.finfo(np.float32).smallest_subnormal
 #: distribution over a million ids has -13.8.
 LOWEST = float(np.log(_SMALLEST, dtype=float))
 
+#: Arrays of token ids, one per row.
 Rows = Sequence[Integers]
 
 
@@ -62,8 +64,8 @@ class RowEngine(ABC):
     def row_scores(self, rows: Rows) -> Sequence[RowScores]:
         """Return the log-probabilities of the ids of each row, row by row.
 
-        A row has at least two ids, and at most one more than the context. Its
-        first id gets no log-probability.
+        A row has at least two ids, and at most `facts.context + 1` ids. The
+        first id of a row gets no log-probability.
         """
 
     def score(self, windows: Sequence[Window],
@@ -87,9 +89,10 @@ class RowEngine(ABC):
 
 
 def _log_probs(engine: RowEngine, rows: Rows) -> list[Floats]:
-    """Return the log-probabilities of each row, after checking them.
+    """Return the log-probabilities of each row, in nats.
 
-    They are in nats, between `LOWEST` and 0.
+    An `InputError` if they are not between `LOWEST` and 0 up to rounding, or
+    if the engine has read other ids.
     """
     answers = engine.row_scores(rows)
     n_answers = len(answers)
@@ -125,10 +128,10 @@ def _try_engine(engine: RowEngine, rows: Rows) -> None:
     probabilities of different ids at one position must not add up to more
     than 1.
     """
-    # Two answers for the same position may differ by `agreement`, in nats,
-    # plus `share` times the answer. In half precision, another batch changes
-    # an answer by a few hundredths of a nat; an answer for a wrong position
-    # differs by whole nats.
+    # Two log-probabilities of the same id may differ by `agreement`, in nats,
+    # plus `share` times the log-probability. In half precision, they differ by
+    # a few hundredths of a nat between batches. If the engine answers for a
+    # wrong position, they differ by whole nats.
     agreement = 0.25
     share = 0.05
     # Lengths of the trial rows, which begin with the same ids.
@@ -160,6 +163,7 @@ def _try_engine(engine: RowEngine, rows: Rows) -> None:
 
 
 def _refused(engine: RowEngine, expected: str, found: str) -> InputError:
+    """Return the error for an engine with wrong answers."""
     facts = engine.facts
     return InputError(
         f'engine {facts.engine!r} with model {facts.model!r}', expected, found,

@@ -1,7 +1,7 @@
 """Compute token losses of texts, in any engine."""
 from collections.abc import Sequence
 from contextlib import closing
-from typing import Optional, Union
+from typing import Optional
 
 import numpy as np
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -18,10 +18,11 @@ from csv_plugin.lm.newer_files import check_read
 from csv_plugin.lm.tokens.tokenization import check_unknown_share, tokenize_all
 
 
-def as_engine(model: Union[PreTrainedModel, Engine]) -> Engine:
-    """Return an engine for a model of `transformers`; return engines as is.
+def as_engine(model: PreTrainedModel | Engine) -> Engine:
+    """Return an engine that runs a model of `transformers`.
 
-    An `InputError` if `model` is neither, or as in `newer_files.check_read`.
+    If `model` is an engine, return it. An `InputError` if it is neither, or if
+    `newer_files.check_read` refuses its config.
     """
     if isinstance(model, PreTrainedModel):
         check_read(model.config)
@@ -35,7 +36,7 @@ def as_engine(model: Union[PreTrainedModel, Engine]) -> Engine:
     return model
 
 
-def token_losses(model: Union[PreTrainedModel, Engine],
+def token_losses(model: PreTrainedModel | Engine,
                  tokenizer: PreTrainedTokenizerBase,
                  texts: Sequence[Text],
                  context: Optional[int] = None,
@@ -44,10 +45,10 @@ def token_losses(model: Union[PreTrainedModel, Engine],
 
     Each token of a text is scored once, given the tokens to its left and, in
     front of them, one prefix token (BOS, else EOS). If the tokenizer has
-    neither, the first token of a text is unscored (NaN). The tokenizer adds no
-    special tokens; special tokens are scored only where the text itself spells
-    them. A text longer than the context is cut into windows that overlap by
-    half; each token is scored in the first window that contains it.
+    neither token, the first token of a text is unscored (NaN). The tokenizer
+    adds no special tokens; special tokens are scored only where the text
+    itself spells them. A text longer than the context is cut into windows that
+    overlap by half; each token is scored in the first window that contains it.
 
     The tokenizer's settings for padding, truncation and special tokens are not
     used. `context` is the length of the longest window in tokens, prefix
@@ -59,7 +60,7 @@ def token_losses(model: Union[PreTrainedModel, Engine],
         InputError: A text cannot be reproduced from its tokens; more than
             1 % of the tokens are unknown to the tokenizer; the model does not
             know a token id; a loss is not finite; the engine returns too many
-            or too few losses; or as in `Engine.score`.
+            or too few losses; or `Engine.score` fails.
     """
     tokenized = tokenize_all(tokenizer, texts)
     check_unknown_share(tokenized, tokenizer)
@@ -83,7 +84,8 @@ def token_losses(model: Union[PreTrainedModel, Engine],
                                  f'losses of {n_targets} tokens',
                                  str(len(found)),
                                  'Update the engine, or use another one.')
-            for window, part in zip(batch, by_window(batch, found)):
+            parts = by_window(batch, found)
+            for window, part in zip(batch, parts):
                 text = texts[window.text]
                 check_finite('losses', facts.model, text, part)
                 end = window.first + len(part)

@@ -1,4 +1,4 @@
-"""The engine that runs causal language models of `transformers`."""
+"""Define the engine that runs causal language models of `transformers`."""
 from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Optional
@@ -29,7 +29,7 @@ class TransformersEngine(PublicNames):
     in evaluation mode; its former mode is restored afterwards.
 
     If the position encoding depends on the length of the text (some RoPE
-    variants), all texts of a batch get the encoding of the longest one.
+    variants), all texts of a batch get the encoding of its longest text.
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
@@ -71,6 +71,7 @@ class TransformersEngine(PublicNames):
 
     def _losses(self, batch: Sequence[Window],
                 head: Optional[nn.Linear]) -> NDArray[np.float32]:
+        """Return the losses of all targets of a batch in nats, `(N,)`."""
         inputs = pad(batch).to(input_device(self.model))
         logits = logits_of(self.model, head, inputs)
         ids = np.concatenate([window.targets for window in batch])

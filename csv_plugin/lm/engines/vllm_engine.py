@@ -1,4 +1,4 @@
-"""The engine that runs a model in vLLM, inside this process."""
+"""Define the engine that runs a model in vLLM, inside this process."""
 from typing import Any
 
 import numpy as np

@@ -52,8 +52,8 @@ def cut_windows(text: int, ids: Integers, prefix: Optional[int],
     is the index of the text, `ids`, `(n,)`, are its tokens without special
     tokens, and `context` is the largest number of inputs of the model (0: no
     limit). A longer text is cut into windows of full length that overlap by
-    half. Each window begins with the prefix. Every token that is scored after
-    the first window has at least half a context to its left.
+    half. Each window begins with the prefix. In all windows but the first,
+    every scored token has at least half a context to its left.
     """
     prefixes = [] if prefix is None else [prefix]
     lead = np.array(prefixes, np.int64)
@@ -65,8 +65,8 @@ def cut_windows(text: int, ids: Integers, prefix: Optional[int],
     if length < n_inputs and context < 2:
         raise InputError(
             'context', 'room for 2 tokens or more', str(context),
-            'Give 2 or more, or leave it out for the context '
-            'of the model.')
+            'Give 2 or more, or leave the setting out to use the context of '
+            'the model.')
     n_lead = len(lead)
     targets = row[1:]
     # Index in the text of the first target.
@@ -115,12 +115,16 @@ def group_batches(windows: Sequence[Window],
 def default_max_tokens(device: torch.device, all_logits: bool = False) -> int:
     """Return the largest number of inputs of a batch on a device.
 
-    It is smaller on a CPU, whose caches are small. It is halved with
-    `all_logits`, for a model that returns all logits of a batch at once: they
-    take more memory than everything else.
+    It is smaller on a CPU, whose caches are small. With `all_logits`, the
+    model returns all logits of a batch at once. The number is then halved,
+    because these logits take more memory than everything else.
     """
-    most = 1024 if device.type == 'cpu' else 4096
-    return most // 2 if all_logits else most
+    most = 4096
+    if device.type == 'cpu':
+        most = 1024
+    if all_logits:
+        most //= 2
+    return most
 
 
 def pad(batch: Sequence[Window]) -> Tensor:
@@ -154,7 +158,7 @@ def _width(batch: Sequence[Window]) -> int:
 
 
 def by_window(batch: Sequence[Window], values: NDArray) -> list[NDArray]:
-    """Split values of all targets of a batch, `(n, ...)`, into windows."""
+    """Split the values of all targets of a batch, `(n, ...)`, by window."""
     n_targets = [len(window.targets) for window in batch]
     ends = np.cumsum(n_targets)
     return np.split(values, ends[:-1])

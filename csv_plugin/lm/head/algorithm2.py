@@ -28,10 +28,10 @@ from csv_plugin.lm.head.scoring_head import (ScoringHead, losses_per_character,
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Heads and the scaling laws fitted to their capability scores.
+    """Heads, and the scaling laws that were fitted to their capability scores.
 
-    M is the number of models, T of tokens, B of benchmarks. `preactivations`
-    are `(T, B)`. `scores` (Eq. 1, nats per character) and `predicted`, the
+    There are M models, T tokens and B benchmarks. `preactivations` are
+    `(T, B)`. `scores` (Eq. 1, nats per character) and `predicted`, the
     predicted accuracies, are `(M, B)`. `lines`, `(B, 2)`, are the intercept
     and the slope of each fit in standardised scores; the fit of the next step
     starts from them.
@@ -46,7 +46,7 @@ class Evaluation:
 
 @dataclass(frozen=True, eq=False)
 class HeadObjective:
-    """Eq. 5 as a function of the heads alone.
+    """The objective of Eq. 5, as a function of the heads alone.
 
     `states` are `(T, H)`. `losses`, `(M, T)` in float64, are divided by N_c,
     the number of characters. `accuracy`, `(M, B)`, is NaN where a model was
@@ -94,7 +94,7 @@ class HeadObjective:
         """Compute Eq. 3, Eq. 1 and Eq. 4, in this order.
 
         The fit of Eq. 4 starts at `lines`, which are the `Evaluation.lines` of
-        similar heads; with None, the fit starts without a guess.
+        similar heads, or None if there is no guess.
         """
         z = head.preactivations(self.states)
         weights = functional.softplus(z)
@@ -121,10 +121,10 @@ class HeadObjective:
             predicted=predicted.T)
 
     def gradient(self, evaluation: Evaluation) -> tuple[Tensor, Tensor]:
-        """Return the gradient of the squared error summed over train models.
+        """Return the gradient of the sum of training models' squared errors.
 
-        It has two parts: with respect to theta, `(H, B)`, and with respect to
-        the bias, `(B,)`.
+        The first array is the gradient with respect to theta, `(H, B)`, the
+        second with respect to the bias, `(B,)`.
         """
         curve = evaluation.curve
         residual = evaluation.predicted - self.accuracy
@@ -140,7 +140,7 @@ class HeadObjective:
     def errors(self, evaluation: Evaluation) -> Floats:
         """Return mean squared errors, `(2, B)`.
 
-        The first row is for the train models, the second for the validation
+        The first row is for the training models, the second for the validation
         models.
         """
         differences = evaluation.predicted - self.accuracy
@@ -158,9 +158,10 @@ Observer = Callable[[int, Integers, Evaluation], None]
 class Recorder:
     """An `Observer` that keeps scores of M models and curves of B benchmarks.
 
-    Losses, `(M, T)`, are divided by N_c, the number of characters. They may
-    include models that take no part in the training. The attributes are as in
-    `TrainingSteps`, except that `alpha` and `beta` are separate arrays.
+    `losses`, `(M, T)`, are divided by N_c, the number of characters. The
+    models may include models that are not used for the training. For the
+    attributes, see `TrainingSteps`; here, `alpha` and `beta` of the curves are
+    separate arrays.
     """
 
     def __init__(self, losses: Tensor, n_steps: int, floor: NDArray) -> None:
@@ -233,10 +234,10 @@ def train_heads(states: Tensor,
     validation error, and leaves out models without an accuracy. Tokens count
     only if every model of the table scored them.
 
-    `states` at the tokens of the table, `(T, H)`, have any floating type. The
-    heads are fitted to the models of `train`; the models of `validation`
-    choose the step. `scaling_law.diagnose` must find no problem with any
-    benchmark. `observe` is called at every step.
+    `states`, `(T, H)`, are the hidden states at the tokens of the table, of
+    any floating type. The heads are fitted to the models of `train`; the
+    models of `validation` choose the step. `scaling_law.diagnose` must find no
+    problem with any benchmark. `observe` is called at every step.
     """
     objective = HeadObjective.of(states, table, accuracies, train, validation)
     floor = objective.floor

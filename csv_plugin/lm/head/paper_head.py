@@ -28,6 +28,9 @@ from csv_plugin.lm.head.state_scale import StateScale
 from csv_plugin.lm.head.training_steps import (TEST, TRAINING, VALIDATION,
                                                TrainingSteps)
 
+#: Notes on the fit, by benchmark.
+Notes = dict[str, tuple[str, ...]]
+
 
 class PaperTraining(NamedTuple):
     """The predictor of Algorithm 2, and a record of its training steps."""
@@ -70,7 +73,7 @@ def train_paper_head(table: LossTable,
     problems = _problems(table, accuracies, ~chosen, chosen)
     learned = []
     reasons = []
-    notes: dict[str, tuple[str, ...]] = {}
+    notes: Notes = {}
     for name, problem in problems.items():
         if problem:
             reasons.append(f'{name}: {problem}')
@@ -117,8 +120,7 @@ def train_paper_head(table: LossTable,
 
 def _predictor(table: LossTable, source: TokenColumns, heads: TrainedHeads,
                accuracies: AccuracyTable, families: Sequence[str],
-               chosen: NDArray, notes: Mapping[str, tuple[str,
-                                                          ...]]) -> Predictor:
+               chosen: NDArray, notes: Notes) -> Predictor:
     """Return the predictor of trained heads, still without its tokens.
 
     `source` computes the columns from token losses. `chosen`, `(M,)`, is a
@@ -182,9 +184,10 @@ def _splits(models: Sequence[str], train: Sequence[str],
 
 def _problems(table: LossTable, accuracies: AccuracyTable, train: NDArray,
               validation: NDArray) -> Mapping[str, Optional[str]]:
-    """Return why no head can be learned, by benchmark; None if one can.
+    """Return, for each benchmark, the reason why no head can be learned.
 
-    `train` and `validation`, `(M,)`, are masks of the models.
+    The reason is None if a head can be learned. `train` and `validation`,
+    `(M,)`, are masks of the models.
     """
     loss = counted_losses(table).sum(axis=1)
     found: dict[str, Optional[str]] = {}
@@ -213,8 +216,8 @@ def _curves(accuracies: AccuracyTable, heads: TrainedHeads,
     floor = np.zeros(n_benchmarks)
     for b, name in enumerate(accuracies.benchmarks):
         if name in heads.benchmarks:
-            place = heads.benchmarks.index(name)
-            curve = heads.curve[place]
+            index = heads.benchmarks.index(name)
+            curve = heads.curve[index]
             alpha[b] = curve.alpha
             beta[b] = curve.beta
             floor[b] = curve.floor
@@ -224,8 +227,8 @@ def _curves(accuracies: AccuracyTable, heads: TrainedHeads,
             mean = accuracies.chance[b]
             if len(known):
                 mean = known.mean()
-            # With an exponent of 0, the curve is half-way between its floor
-            # and 1. The floor is chosen so that this is the mean.
+            # At the exponent 0, a curve is half-way between its floor and 1.
+            # The floor is chosen so that this value is the mean.
             floor[b] = 2 * mean - 1
     return Curves(alpha, beta, floor)
 
@@ -234,7 +237,7 @@ def _columns(table: LossTable, states: Tensor,
              heads: TrainedHeads) -> TokenColumns:
     """Return the columns: the loss, then the score of each head.
 
-    All are in nats per character.
+    Loss and scores are in nats per character.
     """
     weights = heads.head.weights(states)
     of_scores = weights.double().numpy()
@@ -252,6 +255,7 @@ def _columns(table: LossTable, states: Tensor,
 
 
 def _notes(best_step: int, settings: HeadSettings) -> tuple[str, ...]:
+    """Return the notes of a benchmark about the step that was chosen."""
     notes = [f'the validation models chose step {best_step}.']
     if best_step == settings.n_steps:
         notes.append('still better at the last step: train for more steps.')

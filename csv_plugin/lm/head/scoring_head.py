@@ -1,4 +1,4 @@
-"""Eq. 3: one salience weight per token from a scoring LM's hidden states.
+"""Compute salience weights of tokens from hidden states (Eq. 3).
 
 The weight is `w_t = softplus(theta . h_t + b)`, where `h_t` is the final
 hidden state of a frozen causal LM at token t. States are converted block by
@@ -25,9 +25,10 @@ _OF_ONE = float(np.log(np.expm1(1)))
 
 @dataclass(frozen=True, eq=False)
 class ScoringHead:
-    """The heads of B benchmarks (Eq. 3), float64.
+    """The heads of B benchmarks (Eq. 3), in float64.
 
-    `theta` is `(H, B)`, `bias` `(B,)`.
+    `theta`, `(H, B)`, is the weight of each dimension of the hidden states,
+    and `bias`, `(B,)`, is added to the product.
     """
     theta: Tensor
     bias: Tensor
@@ -75,14 +76,14 @@ class ScoringHead:
                  by_weight: Tensor) -> tuple[Tensor, Tensor]:
         """Return the gradient of a function of the weights, in float64.
 
-        It has two parts: with respect to theta, `(H, B)`, and with respect to
-        the bias, `(B,)`. States are `(T, H)`; their preactivations are
-        `(T, B)`. `by_weight`, `(T, B)`, is the derivative of the function with
-        respect to each weight.
+        The first tensor is the gradient with respect to theta, `(H, B)`, the
+        second with respect to the bias, `(B,)`. States are `(T, H)`; their
+        preactivations are `(T, B)`. `by_weight`, `(T, B)`, is the derivative
+        of the function with respect to each weight.
         """
         by_preactivation = by_weight * torch.sigmoid(preactivations)
-        # Transposed once, to one row per benchmark, `(B, T)`: in MKL, the
-        # product below is far faster than `block.t() @ by_preactivation`.
+        # Transposed to one row per benchmark, `(B, T)`, because the product
+        # below is then far faster in MKL than `block.t() @ by_preactivation`.
         by_benchmark = by_preactivation.t().to(working_dtype(states))
         by_theta = torch.zeros_like(self.theta.t())
         for rows, block in row_blocks(states):

@@ -1,4 +1,4 @@
-"""What Algorithm 2 did at every step (the paper's Fig. 6)."""
+"""Define the record of the steps of Algorithm 2 (the paper's Fig. 6)."""
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,8 @@
 """Find byte spans of tokens for tokenizers that change the text.
 
 Such tokenizers change letter case, Unicode forms or spaces. The spans come
-from their character offsets, or from an alignment of tokens and text.
+from the character offsets that the tokenizer returns, or from an alignment of
+tokens and text.
 """
 import functools
 import unicodedata
@@ -58,13 +59,14 @@ def from_surfaces(tokens: Sequence[str], added: Set[str],
     for ignored in ('', 'CZ', 'CZM'):
         chars = [_fold_char(char, ignored) for char in text]
         whole = ''.join(chars)
-        for words, places, counts in readings_of_all(tokens, added):
+        for words, added_words, counts in readings_of_all(tokens, added):
             pieces = [_fold(word, ignored) for word in words]
-            pieces = without_prefix_spaces(pieces, places, whole)
+            pieces = without_prefix_spaces(pieces, added_words, whole)
             if ''.join(pieces) != whole:
                 continue
-            starts, ends = _place(pieces, chars)
-            # Here, tokens of one word share a character: each covers it.
+            starts, ends = _character_ranges(pieces, chars)
+            # Tokens of the same word share a character. Each of them gets the
+            # range of the whole word, which `_tile` divides.
             starts = np.repeat(starts, counts)
             ends = np.repeat(ends, counts)
             return _tile(starts, ends, text)
@@ -163,7 +165,8 @@ def _cuts(starts: Integers, ends: Integers) -> Integers:
     begins_series = np.append(True, ~(same_start & same_end))
     first_cuts = np.flatnonzero(begins_series[:n_cuts])
     lengths = np.diff(first_cuts, append=n_cuts)
-    # For each cut: number of cuts in its series, and its rank there, from 1.
+    # For each cut, the number of cuts in its series, and the rank of the cut
+    # in the series, from 1.
     count = np.repeat(lengths, lengths)
     first_cut = np.repeat(first_cuts, lengths)
     rank = 1 + np.arange(n_cuts) - first_cut
@@ -172,8 +175,8 @@ def _cuts(starts: Integers, ends: Integers) -> Integers:
     return np.where(starts < ends, starts + share, ends)
 
 
-def _place(pieces: Sequence[str],
-           chars: Sequence[str]) -> tuple[Integers, ...]:
+def _character_ranges(pieces: Sequence[str],
+                      chars: Sequence[str]) -> tuple[Integers, ...]:
     """Return where folded pieces start and end, as character indices.
 
     The two arrays contain, for each piece, the index of its first character in
@@ -216,10 +219,12 @@ def _fold_char(char: str, ignored: str) -> str:
 
 
 def _fold(text: str, ignored: str) -> str:
+    """Return a text with each character folded; see `_fold_char`."""
     return ''.join(_fold_char(char, ignored) for char in text)
 
 
 def _category(char: str) -> str:
+    """Return the first letter of a character's Unicode category."""
     # The replacement character stands for bytes that could not be decoded.
     if char == '\ufffd':
         return 'C'
@@ -236,7 +241,8 @@ def _is_blank(char: str) -> bool:
 def _continues_character(char: str) -> bool:
     """Return whether a character belongs to the character before it.
 
-    Combining marks do, and the vowels and final consonants of Hangul.
+    This is true of combining marks, and of vowels and final consonants of
+    Hangul.
     """
     form = unicodedata.normalize('NFKD', char)
     first = form[0]
@@ -245,6 +251,7 @@ def _continues_character(char: str) -> bool:
 
 
 def _is_space(token: str) -> bool:
+    """Return whether a token consists of spaces in one of its readings."""
     for reading in readings(token):
         if _fold(reading, '').isspace():
             return True

@@ -43,7 +43,10 @@ def from_bytes(tokens: Sequence[str], added: Set[str],
 
 
 def string_of(entry: str | bytes) -> str:
-    """Return a vocabulary entry as a string; bytes by GPT-2's table."""
+    """Return a vocabulary entry as a string.
+
+    Bytes are converted to characters by GPT-2's table.
+    """
     if isinstance(entry, str):
         return entry
     return ''.join(map(_CHARS.__getitem__, entry))
@@ -65,30 +68,30 @@ def readings_of_all(
         groups = pieces and _whole_characters(pieces)
         if groups:
             words = []
-            places_of_added = []
+            added_words = []
             counts = []
-            for place, (word, count) in enumerate(groups):
+            for index, (word, count) in enumerate(groups):
                 words.append(word)
                 counts.append(count)
                 if word in literal:
-                    places_of_added.append(place)
-            yield words, places_of_added, counts
+                    added_words.append(index)
+            yield words, added_words, counts
 
 
-def without_prefix_spaces(pieces: list[_Str], places_of_added: Sequence[int],
+def without_prefix_spaces(pieces: list[_Str], added: Sequence[int],
                           whole: _Str) -> list[_Str]:
     """Remove the spaces that a tokenizer added and the text does not have.
 
     The tokenizer may add a space at the start of the text and after each added
-    token. `places_of_added` are the indices of the added tokens among the
-    pieces. The pieces and the `whole` text that they should spell are all
-    bytes or all strings.
+    token. `added` are the indices of the added tokens among the pieces. The
+    pieces and the `whole` text that they should spell are all bytes or all
+    strings.
     """
     pieces = list(pieces)
     position = 0
     bounds = [0]
-    for place in places_of_added:
-        bounds.append(place + 1)
+    for index in added:
+        bounds.append(index + 1)
     bounds.append(len(pieces))
     empty = whole[:0]
     for first, last in zip(bounds[:-1], bounds[1:]):
@@ -136,6 +139,7 @@ _BYTES = {char: byte for byte, char in enumerate(_CHARS)}
 
 
 def _byte_level(token: str) -> bytes | None:
+    """Return the bytes of a token by GPT-2's table; None if it has others."""
     try:
         return bytes(map(_BYTES.__getitem__, token))
     except KeyError:
@@ -143,12 +147,14 @@ def _byte_level(token: str) -> bytes | None:
 
 
 def _sentencepiece(token: str) -> bytes | None:
+    """Return the bytes of a SentencePiece token, perhaps a single byte."""
     if re.fullmatch('<0x[0-9A-F]{2}>', token):
         return bytes([int(token[3:5], 16)])
     return token.replace('\u2581', ' ').encode()
 
 
 def _without_word_sign(token: str) -> bytes | None:
+    """Return the bytes of a token without the signs of `_WORD_SIGNS`."""
     return _WORD_SIGNS.sub('', token).encode()
 
 

@@ -54,8 +54,8 @@ def tokenize_all(tokenizer: PreTrainedTokenizerBase,
     that fails, from an alignment of the token strings with the text; see
     `token_bytes` and `token_alignment`.
 
-    Special tokens in a text are read as the tokenizer reads them; none is
-    added. As after any call of a fast tokenizer, its truncation and padding
+    Special tokens in a text are read as the tokenizer reads them; no special
+    token is added. Afterwards, the truncation and padding of a fast tokenizer
     are switched off.
     """
     file = _file_of(tokenizer)
@@ -180,10 +180,10 @@ def _file_of(tokenizer: PreTrainedTokenizerBase) -> Tokenizer | None:
     """Return the tokenizer in the `tokenizer.json` of a tokenizer's folder.
 
     For a name on the hub, the file is looked up in the cache. The result is
-    None if there is no such file, if the cache has several different ones, or
-    if options of transformers changed the tokenizer. It is None also for
-    tokenizers in python, which may differ from the file in spaces and rare
-    characters.
+    None if there is no such file, if the cache has several different files, or
+    if options of transformers changed the tokenizer. It is also None for
+    tokenizers written in python, which may differ from the file in spaces and
+    rare characters.
     """
     name = tokenizer.name_or_path
     if not tokenizer.is_fast or not name:
@@ -204,10 +204,12 @@ def _file_of(tokenizer: PreTrainedTokenizerBase) -> Tokenizer | None:
     return _read(path, path.stat().st_mtime_ns)
 
 
-# Cached, because texts are scored in many chunks, and reading the file takes
-# as long as scoring a text.
+# Texts are scored in many chunks, and reading the file takes as long as
+# scoring a text. Therefore the result is cached.
 @lru_cache(maxsize=1)
 def _read(path: Path, changed: int) -> Tokenizer:
+    """Read a `tokenizer.json`, which was last changed at the time `changed`.
+    """
     file = Tokenizer.from_file(str(path))
     file.no_truncation()
     file.no_padding()
@@ -251,7 +253,8 @@ def _may_differ(tokenizer: PreTrainedTokenizerBase, file: Tokenizer,
         may_matter = token.special or not is_same
         if may_matter and token.content in text:
             return True
-    # The ids agree if only one of the two puts a space before the text.
+    # If only one of the two tokenizers puts a space before the text, ids of
+    # the text with and without a space agree.
     variants = [text, f' {text}']
     ids = _encode(tokenizer, variants)['input_ids']
     for encoding in file.encode_batch(variants, add_special_tokens=False):

@@ -214,7 +214,7 @@ def test_models_that_all_have_several_scores(tmp_path):
     for number, changes in enumerate(records):
         record(tmp_path / f'{number}.json', **changes)
     found = ('hellaswag: expected a model with a single accuracy, found only '
-             'models with several, which differ')
+             'models with several different values')
     with pytest.raises(InputError, match=found):
         read_every_eval_ever([tmp_path])
 

@@ -82,7 +82,7 @@ def test_models_that_the_summary_calls_otherwise(run):
     rows = rows_of(page)
     assert [rows['p', model, 'easy']['observed']
             for model in shown] == [50, 40, 62.5]
-    assert rows['p', 'more', 'easy']['missing'] == 'no score in the run'
+    assert rows['p', 'more', 'easy']['missing'] == 'no accuracy in the run'
     assert '<!-- Fit -->' in page.pictures[0].svg
 
 
