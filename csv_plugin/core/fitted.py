@@ -63,8 +63,8 @@ class Fitted:
         self.straight = straight
         self.settings = settings
         self.means = standardised.followed(shares)
-        sound = standardised.sound
-        self.worst = self.means[:, sound].max(axis=1)
+        of_sound = self.means[:, standardised.sound]
+        self.worst = of_sound.max(axis=1)
         part_variances, self.scales, self.noise = natural(hyper)
         self.part_variances = dict(zip(PARTS, part_variances))
         shared = self.shared_kernel()
@@ -76,13 +76,13 @@ class Fitted:
             self.tangent_dual = tangent_dual
             self.doubt = doubt
         self.dual = np.empty_like(self.means)
-        means = []
-        variances = []
-        for b in range(len(self.dual)):
-            mean, variance = self._leave_out(b, shared)
-            means.append(mean)
-            variances.append(variance)
-        self.left_out = np.column_stack(means), np.column_stack(variances)
+        n_benchmarks = len(self.means)
+        mean = np.empty_like(observed.accuracies)
+        variance = np.empty_like(observed.accuracies)
+        for b in range(n_benchmarks):
+            of_benchmark = self._leave_out(b, shared)
+            mean[:, [b]], variance[:, [b]] = of_benchmark
+        self.left_out = mean, variance
 
     # Each of the following methods for one benchmark b makes a posterior of
     # this benchmark, and its memory is free again when the method returns.
@@ -93,42 +93,39 @@ class Fitted:
         Models that lie far off get additional noise (`doubt`), and the modes
         are then found again.
         """
-        errors = []
-        deviations = []
-        for b in range(len(self.means)):
-            error, deviation = self._find_mode(b, shared)
-            errors.append(error)
-            deviations.append(deviation)
-        self.doubt = doubt_of(
-            np.column_stack(errors), np.column_stack(deviations),
-            self.observed.teaching, self.settings.outlier)
-        # The second search starts from the modes of the first one.
-        for b in range(len(self.means)):
+        benchmarks = range(len(self.means))
+        errors = np.empty_like(self.doubt)
+        deviations = np.empty_like(self.doubt)
+        for b in benchmarks:
+            of_benchmark = self._find_mode(b, shared)
+            errors[:, [b]], deviations[:, [b]] = of_benchmark
+        self.doubt = doubt_of(errors, deviations, self.observed.teaching,
+                              self.settings.outlier)
+        # The second search starts from the modes of the first search.
+        for b in benchmarks:
             self._find_mode(b, shared)
 
     def _find_mode(self, b: int, shared: NDArray) -> tuple[NDArray, NDArray]:
         """Find the mode of benchmark b, starting from the last mode.
 
         Returns the standardised errors of models without their family, and
-        the predicted standard deviations of their accuracies, `(M,)` each.
+        the predicted standard deviations of their accuracies, `(M, 1)` each.
         """
         single = self._unsolved(b, shared)
         single.dual = self.tangent_dual[[b]]
         single.find_mode()
-        self.tangent_dual[b] = single.tangent_dual[0]
-        error, deviation = single.left_out_errors()
-        return error[:, 0], deviation[:, 0]
+        self.tangent_dual[[b]] = single.tangent_dual
+        return single.left_out_errors()
 
     def _leave_out(self, b: int, shared: NDArray) -> tuple[NDArray, NDArray]:
         """Solve benchmark b, and store its dual in `self.dual`.
 
         Returns the means and variances of the exponents of the fitted models,
-        each predicted without its family, `(M,)` each.
+        each predicted without its family, `(M, 1)` each.
         """
         single = self.solved(b, shared)
-        self.dual[b] = single.solution.dual[0]
-        mean, variance = single.families_left_out()
-        return mean[:, 0], variance[:, 0]
+        self.dual[[b]] = single.solution.dual
+        return single.families_left_out()
 
     def solved(self, b: int, shared: NDArray) -> Posterior:
         """Return the solved posterior of benchmark b alone.
@@ -136,35 +133,39 @@ class Fitted:
         `shared` is the result of `shared_kernel`.
         """
         single = self._unsolved(b, shared)
-        single.settle(self.tangent_dual[[b]])
+        tangent_dual = self.tangent_dual[[b]]
+        single.settle(tangent_dual)
         return single
 
     def _unsolved(self, b: int, shared: NDArray) -> Posterior:
         """Return a posterior of benchmark b alone, before a mode is found."""
         models = self.standardised
         mean = self.means[b]
-        parts = parts_of_benchmark(models, models, mean, mean, self.worst[b],
-                                   b)
+        worst = self.worst[b]
+        parts = parts_of_benchmark(models, models, mean, mean, worst, b)
         kernel = self._kernel_of(parts)
         kernel += shared
         # Unknown numbers of items are replaced by the median over benchmarks
         # here, as the posterior of a single benchmark cannot compute it.
         items = filled_items(self.observed.n_items)
+        accuracies = self.observed.accuracies
         single = Posterior(
             models,
-            self.observed.accuracies[:, [b]],
-            items[[b]],
-            self.floor[[b]],
+            accuracies=accuracies[:, [b]],
+            n_items=items[[b]],
+            floor=self.floor[[b]],
             # It has no effect, as no hyper-parameters are learned here.
             teaching=np.array([True]),
             straight=self.straight,
             settings=self.settings)
         scale = SCALES + b
         noise = scale + len(self.noise)
+        shared_hyper = self.hyper[:SCALES]
         of_benchmark = self.hyper[[scale, noise]]
-        single.hyper = np.append(self.hyper[:SCALES], of_benchmark)
+        single.hyper = np.append(shared_hyper, of_benchmark)
         single.doubt = self.doubt[:, [b]]
-        single.follow(self.shares[:, [b]], kernel[None])
+        shares = self.shares[:, [b]]
+        single.follow(shares, kernel[None])
         return single
 
     # ---- kernels
@@ -199,8 +200,8 @@ class Fitted:
         They are prior covariances between the N new models of `standardised`
         and the M fitted models.
         """
-        return self._covariances(standardised, self.standardised, self.means,
-                                 False)
+        fitted = self.standardised
+        return self._covariances(standardised, fitted, self.means, False)
 
     def prior_covariances(self,
                           standardised: Standardised) -> Iterator[Floats]:
@@ -225,8 +226,9 @@ class Fitted:
         shared = self._kernel_of(shared_by_name)
         new_means = new.followed(self.shares)
         for b, worst in enumerate(self.worst):
-            parts = parts_of_benchmark(new, old, new_means[b], old_means[b],
-                                       worst, b)
+            new_mean = new_means[b]
+            old_mean = old_means[b]
+            parts = parts_of_benchmark(new, old, new_mean, old_mean, worst, b)
             kernel = self._kernel_of(parts)
             kernel += shared
             # Changed in place, as a matrix may take much memory.
