@@ -481,10 +481,10 @@ def _decisive(found: Sequence[Difference], predictor: Optional[Predictor],
         return named[decided_by]
     loss = named.pop(LOSS, None)
     if loss is None:
-        return _first_of(usual, named)
+        return _first_of(named, usual)
     if not named:
         return loss
-    chosen = _first_of(usual, named)
+    chosen = _first_of(named, usual)
     is_undecided = chosen.kind == PREDICTED and chosen.verdict == UNCLEAR
     direction = BETTER if chosen.value > 0 else WORSE
     if is_undecided and loss.verdict == direction:
@@ -492,13 +492,14 @@ def _decisive(found: Sequence[Difference], predictor: Optional[Predictor],
     return chosen
 
 
-def _first_of(usual: Sequence[str], named: Mapping[str,
-                                                   Difference]) -> Difference:
-    """Return the first of the named differences in the order of `usual`.
+def _first_of(named: Mapping[str, Difference],
+              usual: Sequence[str]) -> Difference:
+    """Return the first difference in the order of the names `usual`.
 
-    If `usual` has none of their names, return the first of all.
+    Differences with other names come last, in their own order.
     """
     for name in usual:
         if name in named:
             return named[name]
-    return next(iter(named.values()))
+    first, *_ = named.values()
+    return first

@@ -191,7 +191,7 @@ class Predictor(PublicNames):
     @property
     def main(self) -> tuple[str, ...]:
         """Names of the benchmarks that count in means over benchmarks."""
-        return self.fit.main
+        return tuple(part.benchmark for part in self.benchmarks if part.main)
 
     @property
     def fit_models(self) -> tuple[str, ...]:

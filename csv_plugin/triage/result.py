@@ -113,7 +113,7 @@ class Triage:
         forecasts = forecasts.select([end.name for end in ends])
         joint = joint.take(best_first)
         # The axes of draws are draws, ends and benchmarks.
-        draws = np.zeros((1, *joint.mean.shape))
+        draws = np.zeros((1, n_ends, len(forecasts.benchmarks)))
         if ends:
             draws = joint.draws()
         # None stands for a benchmark that is not predictable yet, or for a
