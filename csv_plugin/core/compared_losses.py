@@ -103,7 +103,7 @@ def _measure_tables(tables: Sequence[FeatureTable], n_runs: tuple[int, int],
         if len(table.models) != 1:
             listed = ', '.join(table.models)
             raise InputError(
-                'table of losses', 'one model', shortened(names, 60),
+                'table of losses', 'one model', shortened(listed, 60),
                 'Select one of its models: table.select([name]).')
         if predictor:
             table.columns.check_same(columns)
