@@ -215,16 +215,18 @@ def _tells_step(model: str) -> bool:
 def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
     """Return 'tokens' if the tokens of checkpoints are known, else 'steps'.
 
-    An `InputError` if the tokens of only some checkpoints are known.
+    Raises an `InputError` if the tokens of only some checkpoints are known.
     """
     without = [point for point in checkpoints if math.isnan(point.tokens)]
-    if without and len(without) < len(checkpoints):
+    if not without:
+        return 'tokens'
+    if len(without) < len(checkpoints):
         first = without[0]
         raise InputError(
             f'tokens of run {first.run!r}, step {first.step:g}',
             'a number, as other checkpoints have', 'none',
             'Give the tokens of all checkpoints in a table (--checkpoints).')
-    return 'steps' if without else 'tokens'
+    return 'steps'
 
 
 def _amounts_done(checkpoints: Sequence[Checkpoint]) -> Floats:
@@ -240,7 +242,7 @@ def _amounts_done(checkpoints: Sequence[Checkpoint]) -> Floats:
 def known_budgets(checkpoints: Iterable[Checkpoint]) -> dict[str, float]:
     """Return the known budgets by the name of the run.
 
-    An `InputError` for a run with two budgets.
+    Raises an `InputError` for a run with two budgets.
     """
     budgets: dict[str, float] = {}
     for point in checkpoints:

@@ -117,12 +117,11 @@ def judge(
         tokens = float(run.tokens[-1])
         end = End(run.name, tokens, run.budget)
         last = run.checkpoints[-1]
-        if run.finished:
-            ends.append(_Ahead(end, last, None))
-            continue
-        forecast = earlier.forecast(run)
-        if forecast is not None:
-            ends.append(_Ahead(end, last, forecast))
+        losses = None
+        if not run.finished:
+            losses = earlier.forecast(run)
+        if run.finished or losses is not None:
+            ends.append(_Ahead(end, last, losses))
     return _triage(predictor, features, runs, ends, measure, notes, known)
 
 
@@ -154,15 +153,15 @@ def judge_sizes(predictor: Predictor, features: FeatureTable,
     sizes = list(models.values())
     target_sizes = list(targets.values())
     forecasts = forecast_sizes(logs, sizes, target_sizes)
-    ends = []
     notes = notes_on_sizes(models, targets)
+    ends = []
     for name, size, forecast in zip(targets, target_sizes, forecasts):
         if forecast is None:
             notes.append(f'{name}: nothing is forecast, as too few models '
                          'differ in size and tokens to test the law.')
-        else:
-            end = End(name, 0., size.tokens)
-            ends.append(_Ahead(end, None, forecast))
+            continue
+        end = End(name, 0., size.tokens)
+        ends.append(_Ahead(end, None, forecast))
     return _triage(predictor, features, [], ends, 'tokens', notes, None)
 
 
@@ -181,9 +180,9 @@ def _families(predictor: Predictor,
 class _Ahead(NamedTuple):
     """The end of a run, or of the training of a size, before it is judged.
 
-    `last` is the last checkpoint of the run, None for a size. `losses` is the
-    forecast of the losses at the end, None for a finished run, whose losses at
-    the end are the losses of `last`.
+    `last` is the last checkpoint of the run; it is None for a size. `losses`
+    is the forecast of the losses at the end. It is None for a finished run,
+    whose losses at the end are the losses of `last`.
     """
     end: End
     last: Optional[str]
@@ -207,33 +206,37 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
         for checkpoint in run.checkpoints:
             families[checkpoint] = run.name
     checkpoints = list(families)
-    tables = [features.select(tuple(checkpoints))]
+    tables = [features.select(checkpoints)]
     # For each end, its model in the table, and the forecast of its losses.
     model_of: dict[str, str] = {}
-    forecasts_of_losses: list[Optional[LossForecast]] = []
+    all_losses = []
     for end, last, losses in ends:
         model = last
         if losses is not None:
             model = f'end of the training of {end.name}'
             families[model] = end.name
-            at_end = losses_of(predictor, losses.logs[None])  # (1, K)
-            tables.append(FeatureTable((model, ), features.columns, at_end))
+            logs = losses.logs[None]  # (1, K)
+            at_end = losses_of(predictor, logs)
+            one_row = FeatureTable((model, ), features.columns, at_end)
+            tables.append(one_row)
         assert model is not None
         model_of[end.name] = model
-        forecasts_of_losses.append(losses)
+        all_losses.append(losses)
     table = FeatureTable.concatenate(tables)
     found, joint = predictor.predict_jointly(table, LEVEL, families, known)
     models = tuple(model_of.values())
     rows = np.array(places(models, table.models), int)
-    joint_of_ends = with_loss_errors(
-        joint.take(rows), predictor, table.select(models), forecasts_of_losses)
-    forecasts = predictor.predictions(joint_of_ends, tuple(model_of), LEVEL)
-    # Marks, such as 'far from the training models', are set by a prediction
-    # from the expected losses. The uncertainty of losses sets no mark.
+    of_ends = table.select(models)
+    joint_of_ends = joint.take(rows)
+    joint_of_ends = with_loss_errors(joint_of_ends, predictor, of_ends,
+                                     all_losses)
+    names = tuple(model_of)
+    forecasts = predictor.predictions(joint_of_ends, names, LEVEL)
+    # Flags, such as `extrapolated`, are taken from a prediction from the
+    # expected losses. The uncertainty of losses does not change them.
     expected = found.select(model_of)
-    for mark in MARKS:
-        marks = getattr(expected, mark)
-        forecasts = replace(forecasts, **{mark: marks})
+    flags = {flag: getattr(expected, flag) for flag in MARKS}
+    forecasts = replace(forecasts, **flags)
     all_notes = [*notes, *notes_on_result(found, forecasts, known)]
     return Triage.of(
         measure=measure,
@@ -248,7 +251,7 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
 def _check_apart(chosen: Mapping[str, Checkpoint],
                  past: Mapping[str, Checkpoint]) -> None:
     """Raise an `InputError` for a run that is also in the history."""
-    earlier = [point.run for point in past.values()]
+    earlier = {point.run for point in past.values()}
     for point in chosen.values():
         if point.run in earlier:
             raise InputError(f'run {point.run!r}',

@@ -41,7 +41,8 @@ def notes_on_runs(measure: str, runs: Sequence[Run],
         note = 'nothing is forecast, as there is no checkpoint yet.'
         named[note] = sorted(without)
     for note, names in named.items():
-        yield f'{", ".join(names)}: {note}'
+        listed = ', '.join(names)
+        yield f'{listed}: {note}'
 
 
 def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
@@ -110,9 +111,11 @@ def backtest_errors(predictor: Predictor, features: FeatureTable,
     """
     accuracies = []
     for states in (law.end, law.left_out, law.now):
-        losses = losses_of(predictor, states[:, 1:])
+        logs = states[:, 1:]
+        losses = losses_of(predictor, logs)
         table = FeatureTable(law.runs, features.columns, losses)
-        accuracies.append(predictor.joint(table).accuracies)
+        joint = predictor.joint(table)
+        accuracies.append(joint.accuracies)
     end, forecast, now = accuracies
     error = np.abs(forecast - end).mean()
     error_without_gain = np.abs(now - end).mean()
@@ -141,12 +144,14 @@ def notes_on_result(found: Predictions, forecasts: Predictions,
     """
     if known is not None:
         used = known.reindexed(found.models, found.benchmarks)
-        if np.isnan(used.values).all():
+        is_missing = np.isnan(used.values)
+        if is_missing.all():
             yield ('None of the known accuracies was used: they belong to '
                    'other checkpoints or other benchmarks.')
     if forecasts.not_yet:
-        yield (f'{", ".join(forecasts.not_yet)}: {NOT_YET} Means and ranks '
-               'leave these benchmarks out.')
+        names = ', '.join(forecasts.not_yet)
+        yield (f'{names}: {NOT_YET} Means and ranks leave these benchmarks '
+               'out.')
 
 
 def first_reason(refused: Mapping[str, str], default: str) -> str:

@@ -24,7 +24,10 @@ LEAST_PROBABILITY = 0.05
 #: at most this many times its own budget.
 LONGER = 1.05
 #: Verdicts about a run. `NOT_BEGUN` is for a size that is not trained yet.
-GO_ON, STOP, FINISHED, NOT_BEGUN = 'go on', 'stop', 'finished', 'not begun'
+GO_ON = 'go on'
+STOP = 'stop'
+FINISHED = 'finished'
+NOT_BEGUN = 'not begun'
 
 #: Columns of `checkpoints.csv` and of `forecasts.csv`.
 CHECKPOINT_FIELDS = ('run', 'checkpoint', 'tokens', 'share', 'benchmark',
