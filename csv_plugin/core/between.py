@@ -113,7 +113,8 @@ def _shifts(products: NDArray, expected: NDArray) -> Floats:
     # implies.
     implied = estimate * expected
     squares = (products - implied)**2
-    scatter = squares.sum(axis=0) / total**2
+    scatter = squares.sum(axis=0)
+    scatter /= total**2
     scatter *= n_families / (n_families - 1)
     # The mean over pairs gives more weight to pairs with more data.
     of_pairs = total[pairs]

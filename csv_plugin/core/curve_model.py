@@ -81,26 +81,28 @@ class CurveModel:
         self.noise = 1 / filled_items(observed.n_items)
         # How far accuracies are above the floor: 0 at the floor, 1 at 1.
         above = left_out_accuracies - self.floor
-        share = above / np.maximum(1 - self.floor, TINY)
-        share = np.clip(share, *SHARES)
+        most = np.maximum(1 - self.floor, TINY)
+        share = np.clip(above / most, *SHARES)
         errors = observed.accuracies - left_out_accuracies
         self.variance = self._variance(errors, share)
         self.usual_deviations = np.sqrt(self.variance)
         odds = share / (1 - share)
         exponents = np.log(odds)
         families = families_by_number(observed.families)
-        self._left_out_rows = Exponents(exponents, families)
-        mean, variance = self.exponents([self._left_out_rows])
+        left_out_rows = Exponents(exponents, families)
+        self._left_out_rows = left_out_rows
+        mean, variance = self.exponents([left_out_rows])
         self.left_out = LeftOut.of(mean, variance, observed.accuracies,
                                    self.floor, self.noise)
         # Tails are fitted to all benchmarks. If the stretch could be below 1,
         # intervals might be narrower than the errors from which they are made.
-        all_teach = np.ones(len(self.floor), bool)
-        self.tails, self.between = self.left_out.calibrate(
+        all_teach = np.ones_like(self.floor, bool)
+        calibrated = self.left_out.calibrate(
             families,
             teaching=all_teach,
             least_degrees=settings.least_degrees,
             least_stretch=1.)
+        self.tails, self.between = calibrated
 
     def _variance(self, errors: NDArray, share: NDArray) -> NDArray:
         """Return the variance of exponents about each curve, `(B,)`.
@@ -115,15 +117,15 @@ class CurveModel:
         unknown = 1.
         seen = ~np.isnan(errors)
         slopes = (1 - self.floor) * share * (1 - share)
+        squares = np.where(seen, slopes**2, 0)
+        square_slope = squares.sum(axis=0)
         predicted = self.left_out_accuracies
         noise = self.noise * predicted * (1 - predicted)
         # The variance follows from E[error^2 - noise of items] = slope^2 x
         # variance of the exponent, with both sides summed over models.
-        excess_squares = errors**2 - noise
-        excess = np.nansum(excess_squares, axis=0)
-        square_slopes = np.where(seen, slopes**2, 0)
-        square_slope = square_slopes.sum(axis=0)
-        variance = excess / np.maximum(square_slope, TINY)
+        excess = errors**2 - noise
+        variance = np.nansum(excess, axis=0)
+        variance /= np.maximum(square_slope, TINY)
         variance = np.maximum(variance, least**2)
         is_known = seen.any(axis=0)
         usual = unknown**2
@@ -206,7 +208,8 @@ def mean_loss_model(loss: NDArray, observed: Observed) -> CurveModel:
             continue
         accuracies_kept = accuracies[kept]
         part = _mean_loss_curves(loss[kept], accuracies_kept, chance)
-        exponents = part.exponents(loss[out, None])
+        one_column = loss[out, None]
+        exponents = part.exponents(one_column)
         predicted = accuracy_of(exponents, part.floor)
         # Where no model of another family was run, there is no prediction.
         alone = np.isnan(accuracies_kept).all(axis=0)
@@ -230,7 +233,8 @@ def _mean_loss_curves(loss: NDArray, accuracies: NDArray,
     floor = chance.astype(float)
     was_run = ~np.isnan(accuracies)
     for b in np.flatnonzero(was_run.any(axis=0)):
-        curve = fit_mean_loss(loss, accuracies[:, b], float(chance[b]))
+        of_benchmark = accuracies[:, b]
+        curve = fit_mean_loss(loss, of_benchmark, float(chance[b]))
         alpha[b] = curve.alpha
         beta[b] = curve.beta
         floor[b] = curve.floor

@@ -58,7 +58,13 @@ def difference_of_losses(measured: ComparedLosses, level: float) -> Difference:
     of_a = means[:n_a]
     margin = LOSS_MARGIN * float(of_a.mean())
     value = float(measured.weights @ means)
-    return Difference(LOSS, '', value, noises, level, margin)
+    return Difference(
+        kind=LOSS,
+        benchmark='',
+        value=value,
+        noises=noises,
+        level=level,
+        margin=margin)
 
 
 def _noise_of_recipes(values: NDArray, measured: ComparedLosses) -> Noise:
@@ -84,8 +90,11 @@ def predictable(predictor: Predictor) -> list[str]:
 
 def predictable_main(predictor: Predictor) -> list[str]:
     """Return the predictable benchmarks that count in means."""
-    main = predictor.main
-    return [name for name in predictable(predictor) if name in main]
+    found = []
+    for part in predictor.benchmarks:
+        if part.main and not part.at_chance:
+            found.append(part.benchmark)
+    return found
 
 
 def predicted_differences(predictor: Predictor, joint: Joint,
@@ -143,7 +152,13 @@ def _predicted_difference(joint: Joint, measured: ComparedLosses, name: str,
     if measured.recipes:
         values = joint.accuracies @ share
         noises[RUNS] = _noise_of_recipes(values, measured)
-    return Difference(PREDICTED, name, shift.value, noises, level, margin)
+    return Difference(
+        kind=PREDICTED,
+        benchmark=name,
+        value=shift.value,
+        noises=noises,
+        level=level,
+        margin=margin)
 
 
 def _detectable_by_items(part: Difference, accuracies: NDArray,
@@ -158,8 +173,9 @@ def _detectable_by_items(part: Difference, accuracies: NDArray,
     n_a, _ = measured.n_runs
     runs_of_a = accuracies[:n_a]
     runs_of_b = accuracies[n_a:measured.n_compared]
-    pair = float(runs_of_a.mean()), float(runs_of_b.mean())
-    noise = items_noise(pair, n_items, measured.n_runs)
+    of_a = float(runs_of_a.mean())
+    of_b = float(runs_of_b.mean())
+    noise = items_noise((of_a, of_b), n_items, measured.n_runs)
     noises = {ITEMS: noise}
     # Observed accuracies would have the same noise of runs.
     if RUNS in part.noises:
@@ -179,7 +195,8 @@ def pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:
     pairs = []
     for benchmark, answers in a.items():
         others = b.get(benchmark, {})
-        items = sorted(answers.keys() & others.keys())
+        of_both = answers.keys() & others.keys()
+        items = sorted(of_both)
         if items:
             of_a = [answers[item] for item in items]
             of_b = [others[item] for item in items]
@@ -267,8 +284,7 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
     items = _items_of_both(a, b)
     for name, n_items in items.items():
         has_noise = n_items > 0 or n_runs != (1, 1)
-        is_complete = _is_complete(a, name) and _is_complete(b, name)
-        if has_noise and is_complete:
+        if has_noise and _is_complete(a, name) and _is_complete(b, name):
             names.append(name)
     if not names:
         raise InputError(
@@ -309,8 +325,8 @@ def _items_of_both(a: AccuracyTable, b: AccuracyTable) -> dict[str, int]:
     It is 0 where both tables do not know it. Raises an `InputError` if the
     tables state different numbers.
     """
-    items_of_a = dict(zip(a.benchmarks, a.n_items.tolist()))
-    items_of_b = dict(zip(b.benchmarks, b.n_items.tolist()))
+    items_of_a = _items_of(a)
+    items_of_b = _items_of(b)
     found = {}
     for name, of_a in items_of_a.items():
         if name not in items_of_b:
@@ -323,6 +339,12 @@ def _items_of_both(a: AccuracyTable, b: AccuracyTable) -> dict[str, int]:
                              'Give accuracies on the same items.')
         found[name] = of_a or of_b
     return found
+
+
+def _items_of(table: AccuracyTable) -> dict[str, int]:
+    """Return the number of items of each benchmark, 0 if unknown."""
+    n_items = table.n_items.tolist()
+    return dict(zip(table.benchmarks, n_items))
 
 
 def _is_complete(table: AccuracyTable, benchmark: str) -> bool:

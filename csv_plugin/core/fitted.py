@@ -80,8 +80,9 @@ class Fitted:
         mean = np.empty_like(observed.accuracies)
         variance = np.empty_like(observed.accuracies)
         for b in range(n_benchmarks):
+            column = slice(b, b + 1)
             of_benchmark = self._leave_out(b, shared)
-            mean[:, [b]], variance[:, [b]] = of_benchmark
+            mean[:, column], variance[:, column] = of_benchmark
         self.left_out = mean, variance
 
     # Each of the following methods for one benchmark b makes a posterior of
@@ -97,8 +98,9 @@ class Fitted:
         errors = np.empty_like(self.doubt)
         deviations = np.empty_like(self.doubt)
         for b in benchmarks:
+            column = slice(b, b + 1)
             of_benchmark = self._find_mode(b, shared)
-            errors[:, [b]], deviations[:, [b]] = of_benchmark
+            errors[:, column], deviations[:, column] = of_benchmark
         self.doubt = doubt_of(errors, deviations, self.observed.teaching,
                               self.settings.outlier)
         # The second search starts from the modes of the first search.
@@ -200,8 +202,7 @@ class Fitted:
         They are prior covariances between the N new models of `standardised`
         and the M fitted models.
         """
-        fitted = self.standardised
-        return self._covariances(standardised, fitted, self.means, False)
+        return self._covariances(standardised, self.standardised, False)
 
     def prior_covariances(self,
                           standardised: Standardised) -> Iterator[Floats]:
@@ -209,22 +210,21 @@ class Fitted:
 
         They are prior covariances between the N new models of `standardised`.
         """
-        means = standardised.followed(self.shares)
-        return self._covariances(standardised, standardised, means, True)
+        return self._covariances(standardised, standardised, True)
 
     def _covariances(self, new: Standardised, old: Standardised,
-                     old_means: NDArray, same: bool) -> Iterator[Floats]:
+                     same: bool) -> Iterator[Floats]:
         """Yield, for each benchmark, prior covariances of exponents, `(N, M)`.
 
         They are between the N models of `new` and the M models of `old`.
-        `old_means`, `(B, M)`, is the mean loss of each old model that the
-        benchmark follows. `same` is True if `new` and `old` are the same
-        models, as in `shared_parts`.
+        `same` is True if `new` and `old` are the same models, as in
+        `shared_parts`.
         """
         settings = self.settings
         shared_by_name = shared_parts(new, old, settings.tilt, same)
         shared = self._kernel_of(shared_by_name)
         new_means = new.followed(self.shares)
+        old_means = old.followed(self.shares)
         for b, worst in enumerate(self.worst):
             new_mean = new_means[b]
             old_mean = old_means[b]

@@ -395,8 +395,10 @@ class Joint:
         # their limits may lie closer to the middle. Then it is the limit.
         limits = np.stack(self.intervals(level))
         lows, highs = limits[..., benchmarks]
-        low = np.maximum(low, lows.mean(axis=1))
-        high = np.minimum(high, highs.mean(axis=1))
+        least = lows.mean(axis=1)
+        most = highs.mean(axis=1)
+        low = np.maximum(low, least)
+        high = np.minimum(high, most)
         return middle, low, high
 
     def _halves_of_means(self, half: NDArray, noise: NDArray) -> NDArray:
@@ -507,8 +509,9 @@ class Joint:
         for rows in rows_of_families(families):
             if not seen[rows].any():
                 continue
+            known = observed[rows]
             of_family = self.take(rows)
-            moments_after = of_family._conditioned(observed[rows], shifts)
+            moments_after = of_family._conditioned(known, shifts)
             mean[rows], after, shared[rows] = moments_after
             variance[rows] = diagonals(after).T
             block = np.ix_(benchmarks, rows, rows)
@@ -775,4 +778,5 @@ def _root(correlations: NDArray) -> Floats:
     """
     values, vectors = np.linalg.eigh(correlations)
     positive = np.maximum(values, SINGULAR)
-    return vectors * np.sqrt(positive) @ vectors.T
+    roots = np.sqrt(positive)
+    return vectors * roots @ vectors.T

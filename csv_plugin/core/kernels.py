@@ -97,8 +97,9 @@ class UnitLosses:
 
     def take(self, rows: Rows) -> 'UnitLosses':
         """Return the losses of the models with the given row indices."""
+        table = self.table[rows]
         answers = _rows_of(self.answers, rows)
-        return replace(self, table=self.table[rows], answers=answers)
+        return replace(self, table=table, answers=answers)
 
     def __len__(self) -> int:
         return len(self.table)
@@ -309,7 +310,8 @@ class Scale:
         if self.logarithms:
             divisor = np.maximum(losses, least)
         slopes = self.reliability / divisor
-        return np.where(losses > least, slopes, 0)
+        is_above = losses > least
+        return np.where(is_above, slopes, 0)
 
     def _sound(self, values: NDArray) -> Booleans:
         """Return the mask of the fitted models that are not absurd, `(M,)`.
@@ -455,7 +457,8 @@ def _size(deviations: NDArray) -> float:
     """
     total_square = np.einsum('mk,mk->', deviations, deviations)
     mean_square = total_square / len(deviations)
-    return float(np.sqrt(max(mean_square, TINY)))
+    size = np.sqrt(max(mean_square, TINY))
+    return float(size)
 
 
 def typical_losses(losses: NDArray) -> Floats:
@@ -526,16 +529,20 @@ def noise_of_units(values: NDArray, least: float) -> Floats:
     """
     n_models = len(values)
     centred = values - values.mean(axis=0)
-    variance = np.einsum('mk,mk->k', centred, centred) / n_models
+    squares = np.einsum('mk,mk->k', centred, centred)
+    variance = squares / n_models
+    # The small number avoids a division by 0.
     deviation = np.sqrt(variance) + 1e-9
     least_variance = (least * deviation)**2
     weights = 1 / deviation
     for _ in range(FACTOR_STEPS):
         factor = centred @ weights
         factor /= factor.std() + TINY
-        loadings = centred.T @ factor / n_models
+        loadings = centred.T @ factor
+        loadings /= n_models
         # The part of the variance that the factor does not explain.
-        noise_variance = np.maximum(variance - loadings**2, 0)
+        noise_variance = variance - loadings**2
+        noise_variance = np.maximum(noise_variance, 0)
         noise_variance += least_variance
         weights = loadings / noise_variance
     return np.sqrt(noise_variance)
@@ -586,9 +593,10 @@ def slope_of_wiener(first: NDArray, second: NDArray) -> Floats:
     first = np.maximum(first, 0)
     second = np.maximum(second, 0)
     first = first[:, None]
+    is_rising = first < second
     rising = first * second - first**2 / 2
     constant = second**2 / 2
-    return np.where(first < second, rising, constant)
+    return np.where(is_rising, rising, constant)
 
 
 def shared_parts(new: Standardised, old: Standardised, tilt: float,
@@ -635,7 +643,10 @@ def parts_of_benchmark(new: Standardised, old: Standardised, new_mean: NDArray,
     the largest such mean loss of a fitted model that is not absurd. The part
     `answers` is yielded only if the benchmark has own answers.
     """
-    yield 'bend', wiener(worst - new_mean, worst - old_mean)
+    # How much lower the mean losses are than the worst one.
+    new_better = worst - new_mean
+    old_better = worst - old_mean
+    yield 'bend', wiener(new_better, old_better)
     yield 'spread', np.outer(new_mean, old_mean)
     if b in new.answers:
         new_answers = new.answers[b]

@@ -27,13 +27,15 @@ def spearman(observed: ArrayLike, predicted: ArrayLike) -> float:
 
     It is NaN if all observed or all predicted accuracies are equal.
     """
+    accuracies = _complete(observed, predicted)
     ranks = []
-    for values in _complete(observed, predicted):
+    for values in accuracies:
         if not len(values) or np.ptp(values) == 0:
             return float('nan')
         ranks.append(_centred_ranks(values))
     correlations = np.corrcoef(ranks)
-    return float(correlations[0, 1])
+    correlation = correlations[0, 1]
+    return float(correlation)
 
 
 def _centred_ranks(values: NDArray) -> Floats:
@@ -42,7 +44,9 @@ def _centred_ranks(values: NDArray) -> Floats:
     Tied values share their mean rank. Doubling ranks and subtracting n + 1
     does not change a correlation.
     """
-    return best_ranks(values) - best_ranks(-values)
+    from_largest = best_ranks(values)
+    from_smallest = best_ranks(-values)
+    return from_largest - from_smallest
 
 
 def best_ranks(values: NDArray) -> Floats:
@@ -51,7 +55,7 @@ def best_ranks(values: NDArray) -> Floats:
     Equal values share the best rank of the group. scipy.stats has such a
     function, but importing it takes longer than a prediction.
     """
-    ranks = np.full(len(values), np.nan)
+    ranks = np.full(values.shape, np.nan)
     is_number = ~np.isnan(values)
     negative = -values[is_number]
     ascending = np.sort(negative)
@@ -87,8 +91,8 @@ def _complete(*arguments: ArrayLike) -> Floats:
     """Return one row per argument, without models that have a NaN in any."""
     table = np.array(arguments, np.float64)
     is_missing = np.isnan(table)
-    is_complete = ~is_missing.any(axis=0)
-    return table[:, is_complete]
+    is_incomplete = is_missing.any(axis=0)
+    return table[:, ~is_incomplete]
 
 
 def _mean(values: Floats | Booleans) -> float:

@@ -392,7 +392,8 @@ class Posterior:
             noise = noise_of_targets[rows, b]
             factor = self._factor(applied, noise, b)
             distances = all_distances[rows, b]
-            dual = cho_solve((factor, True), distances)
+            is_lower = True
+            dual = cho_solve((factor, is_lower), distances)
             diagonal = np.diag(factor)
             half_log_determinant = np.log(diagonal).sum()
             half_square = distances @ dual / 2
@@ -411,9 +412,10 @@ class Posterior:
         so the factor is `(m, m)`. `noise`, `(m,)`, is their noise variance.
         """
         rows = self.rows[b]
-        # This is a copy, which is changed in place to save memory.
+        with_accuracy = np.ix_(rows, rows)
         kernel = applied.kernel[b]
-        covariance = kernel[np.ix_(rows, rows)]
+        # This is a copy, which is changed in place to save memory.
+        covariance = kernel[with_accuracy]
         covariance *= applied.scales[b]**2
         covariance += self.settings.level_width**2
         diagonal = np.diag_indices(len(rows))
@@ -527,7 +529,8 @@ class Posterior:
         by_covariance *= included[:, None, None]
         by_distance = included[:, None] * dual
         gradient += self._gradient(applied, line, by_covariance, by_distance)
-        return cost - evidence @ included, gradient
+        cost -= evidence @ included
+        return cost, gradient
 
     def cost_of_exponents(self, hyper: NDArray, line: Line,
                           included: NDArray) -> tuple[float, NDArray]:
@@ -634,8 +637,8 @@ class Posterior:
         (tools/studies/LOG.md).
         """
         amounts = np.arange(N_PARTS)
-        self.hyper = self._least(self.cost_of_exponents, amounts,
-                                 self.teaching)
+        cost = self.cost_of_exponents
+        self.hyper = self._least(cost, amounts, self.teaching)
         self.find_mode_and_doubt()
 
     def find_mode_and_doubt(self) -> None:
@@ -716,7 +719,8 @@ class Posterior:
         but its own.
         """
         mean, variance = self.families_left_out()
-        predicted, deviation = moments(mean, variance, self.floor, self.noise)
+        floor = self.floor
+        predicted, deviation = moments(mean, variance, floor, self.noise)
         errors = self.accuracies - predicted
         return errors / deviation, deviation
 
@@ -789,5 +793,6 @@ def _among_all(matrix: NDArray, rows: NDArray, n_models: int) -> NDArray:
     if len(rows) == n_models:
         return matrix
     found = np.zeros((n_models, n_models))
-    found[np.ix_(rows, rows)] = matrix
+    block = np.ix_(rows, rows)
+    found[block] = matrix
     return found

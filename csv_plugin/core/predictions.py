@@ -166,7 +166,8 @@ class Predictions(PublicNames):
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_CUBES, cube)
         shapes[OBSERVED] = n_models, n_benchmarks
         for part, shape in shapes.items():
-            full = np.full(shape, getattr(self, part))
+            given = getattr(self, part)
+            full = np.full(shape, given)
             object.__setattr__(self, part, full)
 
     def __repr__(self) -> str:
@@ -278,16 +279,19 @@ class Predictions(PublicNames):
             index.append(places(axis.values(), own_names))
         of_cubes = np.ix_(*index)
         for part, empty in _CUBES.items():
-            parts[part] = _padded(getattr(self, part), empty)[of_cubes]
-        of_observed = np.ix_(*index[:2])
-        parts[OBSERVED] = _padded(self.observed, np.nan)[of_observed]
+            cube = _padded(getattr(self, part), empty)
+            parts[part] = cube[of_cubes]
+        rows, columns, _ = index
+        observed = _padded(self.observed, np.nan)
+        parts[OBSERVED] = observed[np.ix_(rows, columns)]
         of_models, of_benchmarks, of_methods = old_names
         of_methods[OBSERVED] = OBSERVED
         missing: dict[Cell, Missing] = {}
         for cell in product(of_models, of_benchmarks, of_methods):
             model, benchmark, method = cell
-            old = (of_models[model], of_benchmarks[benchmark],
-                   of_methods[method])
+            old_model = of_models[model]
+            old_benchmark = of_benchmarks[benchmark]
+            old = old_model, old_benchmark, of_methods[method]
             if old in self.missing:
                 missing[cell] = self.missing[old]
         return replace(self, missing=missing, **parts)
@@ -429,9 +433,10 @@ class Predictions(PublicNames):
     @property
     def not_yet(self) -> tuple[str, ...]:
         """Benchmarks that are not predictable yet by the first method."""
-        by_first_method = self.at_chance[:, :, :1]
+        by_first_method = self.at_chance[:, :, 0:1]
         at_chance = by_first_method.any(axis=(0, 2))
-        return tuple(compress(self.benchmarks, at_chance))
+        not_yet = compress(self.benchmarks, at_chance)
+        return tuple(not_yet)
 
     def uninformative(self, method: str) -> Booleans:
         """Return True where an interval rules nothing out, `(M, B)`.
@@ -487,7 +492,8 @@ class Predictions(PublicNames):
         NaN where one of the two is missing.
         """
         p = self._place('methods', method)
-        return self.values[:, :, p] - self.observed
+        predicted = self.values[:, :, p]
+        return predicted - self.observed
 
     def held_out(self, method: str) -> Booleans:
         """Return True for cells that can test the predictions, `(M, B)`.
@@ -495,8 +501,9 @@ class Predictions(PublicNames):
         They have a predicted and an observed accuracy and are not `in_sample`.
         """
         p = self._place('methods', method)
+        in_sample = self.in_sample[:, :, p]
         lacks_one = np.isnan(self.difference(method))
-        return ~lacks_one & ~self.in_sample[:, :, p]
+        return ~lacks_one & ~in_sample
 
     def mean_difference(self, method: str) -> Floats:
         """Return mean absolute differences over `held_out` cells, `(B,)`.
@@ -504,7 +511,8 @@ class Predictions(PublicNames):
         NaN for a benchmark without such a cell.
         """
         held_out = self.held_out(method)
-        sizes = np.abs(self.difference(method))
+        differences = self.difference(method)
+        sizes = np.abs(differences)
         total = np.sum(sizes, axis=0, where=held_out)
         n_models = held_out.sum(axis=0)
         n_or_nan = np.where(n_models, n_models, np.nan)
@@ -625,8 +633,8 @@ def _joined(tables: Sequence[Predictions], axis: int,
     """
     cubes = {}
     for part in _CUBES:
-        arrays = [getattr(table, part) for table in tables]
-        cubes[part] = np.concatenate(arrays, axis)
+        of_tables = [getattr(table, part) for table in tables]
+        cubes[part] = np.concatenate(of_tables, axis)
     missing: dict[Cell, Missing] = {}
     chance: dict[str, float] = {}
     # If several tables have an entry for a key, the first table counts.
@@ -674,7 +682,9 @@ def misses(predictions: Predictions) -> list[Miss]:
     values = predictions.values[:, :, 0]
     low, high = predictions.judged(method)
     gap = predictions.observed - values
-    half = np.where(gap > 0, high - values, values - low)
+    above = high - values
+    below = values - low
+    half = np.where(gap > 0, above, below)
     with np.errstate(divide='ignore', invalid='ignore'):
         # If the difference and the width are both 0, the result is NaN.
         distance = gap / half
@@ -692,4 +702,5 @@ def misses(predictions: Predictions) -> list[Miss]:
             high=high[cell].item(),
             distance=distance[cell].item())
         found.append(miss)
-    return sorted(found, key=lambda miss: -abs(miss.distance))
+    found.sort(key=lambda miss: -abs(miss.distance))
+    return found

@@ -223,11 +223,11 @@ class Predictor(PublicNames):
         The keys are the names of the models. Errors are divided by the
         expected standard deviations. Outliers count less in the fit.
         """
+        models = self.fit_models
         errors = self.model.model_errors
         found = {}
         for m in np.flatnonzero(self.model.outliers):
-            name = self.fit_models[m]
-            found[name] = float(errors[m])
+            found[models[m]] = float(errors[m])
         return found
 
     def benchmark(self, name: str) -> BenchmarkFit:
@@ -284,7 +284,8 @@ class Predictor(PublicNames):
             return alpha * self._score_weights(benchmark)
         units = self.fit.units
         typical = np.median(self.fit.losses, axis=0)
-        losses = units.losses(typical[None], self.names)
+        one_row = typical[None]
+        losses = units.losses(one_row, self.names)
         found = np.zeros_like(typical)
         shares = model.shares[:, b]
         for share, member in zip(shares, model.members):
@@ -462,7 +463,8 @@ class Predictor(PublicNames):
         if known is None:
             table = self.predictions(joint, models, level)
             return table, joint
-        observed = known.reindexed(models, self.names).values
+        of_models = known.reindexed(models, self.names)
+        observed = of_models.values
         joint = joint.given(observed)
         table = self.predictions(joint, models, level)
         seen = ~np.isnan(observed)
@@ -496,9 +498,9 @@ class Predictor(PublicNames):
         missing = {}
         is_missing = np.isnan(table.values)
         for m, b, _ in np.argwhere(is_missing):
-            cell = models[m], self.names[b], PREDICTED
-            reason = NO_OTHER_FAMILY if was_run[m, b] else NOT_RUN
-            missing[cell] = reason
+            benchmark = self.names[b]
+            cell = models[m], benchmark, PREDICTED
+            missing[cell] = NO_OTHER_FAMILY if was_run[m, b] else NOT_RUN
         nowhere = np.array(False)
         return replace(table, in_sample=nowhere, missing=missing)
 
@@ -517,7 +519,8 @@ class Predictor(PublicNames):
         # predicted from other families.
         far = 1.5
         low, high = joint.intervals(level)
-        is_far = joint.deviation > far * self.model.usual_deviations
+        usual_deviations = self.model.usual_deviations
+        is_far = joint.deviation > far * usual_deviations
         in_sample = np.zeros_like(is_far)
         at_chance = np.zeros_like(is_far)
         chance: dict[str, float] = {}
@@ -581,9 +584,10 @@ def _weights(slopes: NDArray, uniform: NDArray) -> Floats:
     counted = uniform != 0
     slopes = slopes[counted]
     shares = uniform[counted]
-    total = abs(slopes.sum()) / uniform.sum()
+    total = abs(slopes.sum())
+    total /= uniform.sum()
     if total:
-        slopes = slopes / total
-    weights = np.full(len(uniform), np.nan)
+        slopes /= total
+    weights = np.full_like(uniform, np.nan)
     weights[counted] = -slopes / shares
     return weights

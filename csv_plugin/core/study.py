@@ -17,8 +17,13 @@ from csv_plugin.core.overall import NamedJoint
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Losses, Predictor
 
-#: Names of the default method and of its baseline.
-SALIENCE, MEAN_LOSS = 'salience', 'mean-loss'
+#: Name of the default method.
+SALIENCE = 'salience'
+#: Name of the baseline.
+MEAN_LOSS = 'mean-loss'
+
+#: Maps the name of each model to its family.
+Families = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -99,8 +104,7 @@ class Study:
 
 
 def split_study(features: FeatureTable, accuracies: AccuracyTable,
-                families: Mapping[str,
-                                  str], fit_models: Sequence[str]) -> Study:
+                families: Families, fit_models: Sequence[str]) -> Study:
     """Fit to some of the models, and predict all models.
 
     Features and accuracies are given for all models. `families` maps at least
@@ -115,7 +119,7 @@ def split_study(features: FeatureTable, accuracies: AccuracyTable,
 
 
 def leave_families_out(features: FeatureTable, accuracies: AccuracyTable,
-                       families: Mapping[str, str]) -> Study:
+                       families: Families) -> Study:
     """Predict every observed accuracy from models of other families.
 
     The predictions follow in closed form from a fit to all models. A model has
@@ -142,14 +146,13 @@ def leave_families_out(features: FeatureTable, accuracies: AccuracyTable,
 
 
 def _fit_both(features: FeatureTable, fitted: AccuracyTable,
-              families: Mapping[str, str]) -> dict[str, Predictor]:
+              families: Families) -> dict[str, Predictor]:
     """Fit the predictors of the default method and of the baseline."""
     check_known('families', fitted.models, families, 'Name its family.')
-    groups = [families[model] for model in fitted.models]
-    return {
-        SALIENCE: fit_predictor(features, fitted, groups),
-        MEAN_LOSS: fit_mean_loss_predictor(features, fitted, groups)
-    }
+    own = [families[model] for model in fitted.models]
+    predictor = fit_predictor(features, fitted, own)
+    baseline = fit_mean_loss_predictor(features, fitted, own)
+    return {SALIENCE: predictor, MEAN_LOSS: baseline}
 
 
 def geometric_mean(values: Iterable[float]) -> float:
