@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.arrays import Floats
 from csv_plugin.core.calibration import doubt_of
-from csv_plugin.core.kernels import (PARTS, Standardised, parts_of_benchmark,
-                                     shared_parts)
+from csv_plugin.core.kernels import (PARTS, Parts, Standardised,
+                                     parts_of_benchmark, shared_parts)
 from csv_plugin.core.observed import Observed, filled_items
 from csv_plugin.core.posterior import SCALES, Posterior, natural
 from csv_plugin.core.settings import Settings
@@ -182,7 +182,7 @@ class Fitted:
         parts = shared_parts(models, models, self.settings.tilt, True)
         return self._kernel_of(parts)
 
-    def _kernel_of(self, parts: Iterator[tuple[str, NDArray]]) -> Floats:
+    def _kernel_of(self, parts: Parts) -> Floats:
         """Return the sum of some parts of the kernel, times squared amounts.
 
         `parts` yields the name and the matrix of each part. The matrices are

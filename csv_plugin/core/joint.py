@@ -424,6 +424,7 @@ class Joint:
         rng = np.random.default_rng(SEED)
         n_models, n_benchmarks = self.mean.shape
         shape = n, n_models
+        deviation = self.deviation
         across = self._across
         common = rng.standard_normal(shape)
         common = common @ _root(across)
@@ -439,7 +440,7 @@ class Joint:
             own = rng.standard_normal(shape)
             own = own @ _root(own_correlations)
             away = widen * (common + own)
-            away *= self.deviation[:, b]
+            away *= deviation[:, b]
             exponents = self.mean[:, b] + away
             accuracies = accuracy_of(exponents, model.floor[b])
             noise_variance = model.noise[b] * item_variance(accuracies)

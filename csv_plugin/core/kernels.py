@@ -38,6 +38,9 @@ from csv_plugin.core.settings import Settings
 #: Indices of models, or a range of them.
 Rows = Union[NDArray, slice]
 
+#: Names of parts of the kernel (`PARTS`), each with its covariances.
+Parts = Iterator[tuple[str, Floats]]
+
 #: Names of the parts of the kernel, in the order of their amounts.
 PARTS = ('spread', 'units', 'answers', 'bend', 'family', 'own')
 
@@ -600,7 +603,7 @@ def slope_of_wiener(first: NDArray, second: NDArray) -> Floats:
 
 
 def shared_parts(new: Standardised, old: Standardised, tilt: float,
-                 same: bool) -> Iterator[tuple[str, Floats]]:
+                 same: bool) -> Parts:
     """Yield the parts of the kernel that are the same for all benchmarks.
 
     Each is a name of `PARTS` and its covariances, `(M, N)`, between M `new`
@@ -633,8 +636,7 @@ def shared_parts(new: Standardised, old: Standardised, tilt: float,
 
 
 def parts_of_benchmark(new: Standardised, old: Standardised, new_mean: NDArray,
-                       old_mean: NDArray, worst: float,
-                       b: int) -> Iterator[tuple[str, Floats]]:
+                       old_mean: NDArray, worst: float, b: int) -> Parts:
     """Yield the parts of the kernel that differ between benchmarks.
 
     Each is a name of `PARTS` and its covariances on benchmark b, `(M, N)`,

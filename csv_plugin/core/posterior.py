@@ -269,12 +269,7 @@ class Posterior:
         by_kernel *= applied.scales**2
         return by_level + by_kernel
 
-    def _line(self, applied: Applied, dual: NDArray) -> Line:
-        """Return the tangents at the exponents of a dual `(B, M)`."""
-        above = self._above(applied, dual)
-        return self._line_above(applied, above)
-
-    def _line_above(self, applied: Applied, above: NDArray) -> Line:
+    def _line(self, applied: Applied, above: NDArray) -> Line:
         """Return the tangents at exponents.
 
         `above` are the exponents minus their prior means, `(M, B)`.
@@ -289,7 +284,7 @@ class Posterior:
         `(B, M)`, up to a constant.
         """
         above = self._above(applied, dual)
-        line = self._line_above(applied, above)
+        line = self._line(applied, above)
         errors = self.filled - line.heights
         errors = np.where(self.seen, errors, 0)
         variance = self._noise_variance(applied.noise)
@@ -332,7 +327,8 @@ class Posterior:
         dual[zero_is_better] = 0
         cost = np.minimum(cost_of_zero, cost)
         for _ in range(NEWTON_STEPS):
-            line = self._line(applied, dual)
+            above = self._above(applied, dual)
+            line = self._line(applied, above)
             solution = self._solve(applied, line, with_inverse=False)
             aim = solution.dual
             dual, new_cost = self._step(applied, dual, aim, cost)
@@ -370,7 +366,8 @@ class Posterior:
         self.scales = applied.scales
         self.noise = applied.noise
         self.tangent_dual = dual
-        self.line = self._line(applied, dual)
+        above = self._above(applied, dual)
+        self.line = self._line(applied, above)
         self.solution = self._solve(applied, self.line)
         self.dual = self.solution.dual
 
@@ -639,10 +636,6 @@ class Posterior:
         amounts = np.arange(N_PARTS)
         cost = self.cost_of_exponents
         self.hyper = self._least(cost, amounts, self.teaching)
-        self.find_mode_and_doubt()
-
-    def find_mode_and_doubt(self) -> None:
-        """Find the mode, then outliers, then the mode with their `doubt`."""
         self.find_mode()
         self._find_doubt()
         self.find_mode()
