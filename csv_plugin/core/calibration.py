@@ -38,8 +38,9 @@ PAIRS_WITHOUT = 15
 #: Larger standardised errors are clipped to this (or to minus this) before
 #: correlations are computed, so that no single error decides them.
 LARGEST_ERROR = 3.
-#: Largest correlation between benchmarks that is returned. With 1, a known
-#: accuracy on one benchmark would leave no doubt about the others.
+#: Largest correlation between benchmarks that is returned. With a correlation
+#: of 1, a known accuracy on one benchmark would leave no doubt about the
+#: accuracies on all other benchmarks.
 MOST_CORRELATED = .95
 
 

@@ -1,11 +1,12 @@
 """Distributions of accuracies for methods that predict one number only.
 
 The mean-loss baseline and the method of the paper predict accuracies along a
-curve (Eq. 2), but say nothing of errors. This file adds a distribution, from
-the errors of each model when its family is left out of the fit. On a
-benchmark, the exponents of all models scatter about the curve independently,
-with the same standard deviation. `core.joint` uses a `CurveModel` in the same
-way as the full model of accuracies (core.accuracy_model).
+curve (Eq. 2), without any estimate of their errors. This file adds a
+distribution, which is estimated from the errors of each model when its family
+is left out of the fit. On a benchmark, the exponents of all models scatter
+about the curve independently, with the same standard deviation. `core.joint`
+uses a `CurveModel` in the same way as the full model of accuracies
+(core.accuracy_model).
 """
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -38,7 +38,9 @@ _NOT_IN_FILE_NAMES = re.compile(r'^[.]|[/\x00-\x1f\x7f\ud800-\udfff]')
 
 
 def one_line(text: str, kept: str = '') -> str:
-    r"""Replace invisible characters by Python escapes, except those in `kept`.
+    r"""Replace invisible characters by Python escapes.
+
+    Characters in `kept` stay as they are.
 
     >>> one_line('a\nb')
     'a\\nb'

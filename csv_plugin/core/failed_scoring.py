@@ -17,9 +17,9 @@ def check_spread(where: str, models: Sequence[str], losses: NDArray,
                  least: int) -> None:
     """Check that the losses of each model differ, and are mostly above 0.
 
-    `losses` are those of M models on K units, such as texts, `(M, K)`. Losses
-    that are NaN are ignored. A model with losses on fewer than `least` units
-    is not checked. Errors call the losses `where`.
+    `losses`, `(M, K)`, are the losses of M models on K units, such as texts.
+    Losses that are NaN are ignored. A model with losses on fewer than `least`
+    units is not checked. Errors call the losses `where`.
 
     Raises:
         InputError: The losses of a model are 0 on all units; or 0 on more than

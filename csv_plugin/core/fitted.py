@@ -29,7 +29,7 @@ class Fitted:
 
     `hyper`, `shares`, `floor`, `straight`, `tangent_dual` and `doubt` are as
     in `Posterior`. If `tangent_dual` or `doubt` is None, both are computed
-    here: the modes are found, and the models that lie far off.
+    here, by a search for the modes and for the models that lie far off.
 
     Attributes:
         means: The mean loss that each benchmark follows, `(B, M)`.

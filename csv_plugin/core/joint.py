@@ -284,9 +284,9 @@ class Joint:
 
     @property
     def _shifts(self) -> Floats:
-        """Correlation of each pair of benchmarks minus the mean over pairs.
+        """Each pair of benchmarks' correlation minus the mean over pairs.
 
-        The shape is `(B, B)`. After `given`, all differences are 0.
+        The shape is `(B, B)`. After `given`, all values are 0.
         """
         model = self.model
         if self.conditioned:
@@ -299,9 +299,10 @@ class Joint:
         return of_pairs - model.between
 
     def sum(self, weights: NDArray, level: float) -> Sum:
-        """Return the sum of accuracies times weights, `(M, B)`.
+        """Return the weighted sum of all accuracies, with its interval.
 
-        For example, weights 1 and -1 give the difference of two models.
+        `weights` are `(M, B)`. For example, the weights 1 and -1 on one
+        benchmark, and 0 elsewhere, give the difference of two models on it.
         `level` is the probability that the interval holds the sum.
         """
         summands = weights * self.accuracies

@@ -229,9 +229,10 @@ class Scale:
 
     @cached_property
     def columns_of_answers(self) -> dict[int, int]:
-        """The column of `Standardised.means` with a benchmark's own answers.
+        """Columns of `Standardised.means` with the means over own answers.
 
-        Keys are the indices of the benchmarks that have own answers.
+        This maps the index of each benchmark that has own answers to the index
+        of the column with the mean over these answers.
         """
         # Column 0 is the mean over all units, and the groups come next.
         n_groups = self.groups.shape[1]
@@ -302,9 +303,9 @@ class Scale:
     def slope(self, losses: NDArray) -> Floats:
         """Return the derivatives of values with respect to losses, `(K,)`.
 
-        `losses`, `(K,)`, are the losses of one model. The derivative is 0
-        where a loss is not above the least one (`Settings.least`), which then
-        replaces the loss.
+        `losses`, `(K,)`, are the losses of one model. A value does not depend
+        on a loss below the least loss that counts (`Settings.least`), so the
+        derivative is 0 there.
         """
         least = self.settings.least * self.typical
         # The derivative of loss / typical is 1 / typical, and the derivative
@@ -383,7 +384,8 @@ class Scale:
         deviations /= deviations.std(axis=0) + TINY
         least_size = self.settings.cluster * len(part)
         found = []
-        all_units, *smaller = clusters(deviations.T)
+        # The first cluster contains all units.
+        _, *smaller = clusters(deviations.T)
         for members in smaller:
             if len(members) >= least_size:
                 units = part[members]

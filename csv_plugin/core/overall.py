@@ -35,7 +35,7 @@ class NamedJoint(NamedTuple):
     def renamed(self, names: Mapping[str, str]) -> 'NamedJoint':
         """Return the distribution of some models, under new names.
 
-        `names` maps each new name to the old one. Models without a new name
+        `names` maps each new name to the old name. Models without a new name
         are left out, and unknown old names are ignored.
         """
         kept = []
@@ -298,12 +298,13 @@ def order_of(draws: NDArray, level: float) -> Order:
 def _chosen(predictions: Predictions) -> Booleans:
     """Return the mask of the benchmarks that means are taken over, `(B,)`.
 
-    The benchmarks to choose from are those that the first method predicts, or
-    all benchmarks if it predicts none. For each number `least`, one candidate
-    is the set of all these benchmarks that at least `least` models ran. The
-    candidate with the largest (number of models that ran all of its
-    benchmarks) x (number of its benchmarks) is chosen. If several have the
-    same product, the candidate with most benchmarks is chosen.
+    The benchmarks to choose from are the benchmarks that the first method
+    predicts, or all benchmarks if it predicts none. For each number `least`,
+    one candidate is the set of all these benchmarks that at least `least`
+    models ran. The candidate with the largest (number of models that ran all
+    of its benchmarks) x (number of its benchmarks) is chosen. If several
+    candidates have the same product, the candidate with most benchmarks is
+    chosen.
     """
     by_first_method = predictions.values[:, :, 0]
     has_prediction = ~np.isnan(by_first_method)

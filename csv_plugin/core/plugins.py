@@ -19,7 +19,7 @@ METHODS = 'csv_plugin.methods'
 
 
 def plugin_names(group: str) -> tuple[str, ...]:
-    """Return the names of a group's plug-ins, first those of `csv_plugin`.
+    """Return the names of a group's plug-ins, `csv_plugin`'s plug-ins first.
 
     Raises:
         InputError: `csv_plugin` has no plug-in in this group, or two packages

@@ -405,8 +405,8 @@ class Posterior:
     def _factor(self, applied: Applied, noise: NDArray, b: int) -> NDArray:
         """Return the lower Cholesky factor of the covariance of targets.
 
-        The targets are those of the m models with an accuracy on benchmark b,
-        so the factor is `(m, m)`. `noise`, `(m,)`, is their noise variance.
+        Only the m models with an accuracy on benchmark b have targets, so the
+        factor is `(m, m)`. `noise`, `(m,)`, is the noise variance of targets.
         """
         rows = self.rows[b]
         with_accuracy = np.ix_(rows, rows)
@@ -515,7 +515,8 @@ class Posterior:
                       included: NDArray) -> tuple[float, NDArray]:
         """Return the negative log of (evidence x prior), and its gradient.
 
-        The evidence is of the benchmarks where `included`, `(B,)`, is True.
+        The evidence is the product of the evidences of all benchmarks where
+        `included`, `(B,)`, is True.
         """
         cost, gradient = self._prior(hyper, included)
         applied = self._applied(hyper)
@@ -720,10 +721,11 @@ class Posterior:
     def accuracy_scores(self) -> Floats:
         """Return negative log scores of families left out, `(B,)`.
 
-        Low is good. The scores are those of accuracies, not of exponents:
-        exponents with different floors cannot be compared. They are used to
-        choose floors, mean losses and forms. The predicted deviations do not
-        include `doubt`, so a candidate with more `doubt` gains nothing by it.
+        Low is good. The scores are computed from errors of accuracies, not of
+        exponents, because exponents with different floors cannot be compared.
+        They are used to choose floors, mean losses and forms. The predicted
+        deviations do not include `doubt`, so a candidate with more `doubt`
+        gains nothing by it.
         """
         standardised, deviation = self.left_out_errors()
         errors = standardised * deviation

@@ -489,7 +489,7 @@ class Predictions(PublicNames):
     def difference(self, method: str) -> Floats:
         """Return predicted minus observed accuracies, `(M, B)`.
 
-        NaN where one of the two is missing.
+        The difference is NaN where one of the two accuracies is missing.
         """
         p = self._place('methods', method)
         predicted = self.values[:, :, p]
@@ -546,7 +546,7 @@ class Predictions(PublicNames):
     def covered(self, method: str) -> Booleans:
         """Return True for `held_out` cells inside their intervals, `(M, B)`.
 
-        The intervals are those that `judged` returns.
+        `judged` returns these intervals.
         """
         low, high = self.judged(method)
         is_above = low <= self.observed
@@ -675,8 +675,8 @@ class Miss:
 def misses(predictions: Predictions) -> list[Miss]:
     """Return observed accuracies outside of intervals, the farthest first.
 
-    Predictions are by the first method, and the intervals are those that
-    `Predictions.judged` returns. Training models are left out.
+    Predictions are by the first method. `Predictions.judged` returns the
+    intervals. Training models are left out.
     """
     method = predictions.methods[0]
     values = predictions.values[:, :, 0]

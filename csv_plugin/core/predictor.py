@@ -3,7 +3,7 @@
 A `Predictor` contains a fitted model of accuracies and the data that it was
 fitted to. It turns losses of any kind (feature columns, losses on target
 tokens, dumps) into feature columns, `(M, K)`, and feature columns into
-predictions. It also tells the weight of each column or token.
+predictions. It also computes the weight of each column or token.
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -74,10 +74,11 @@ class Units:
         return np.unique(tokens)
 
     def without_twins(self, values: NDArray) -> 'Units':
-        """Keep only one of several units with the same values.
+        """Return these units without copies of other units.
 
-        `values` are the feature columns of M models, `(M, K)`. The units that
-        are kept get an order that depends only on their values.
+        Of several units with the same values, only one is kept. `values` are
+        the feature columns of M models, `(M, K)`. The units that are kept get
+        an order that depends only on their values.
         """
         of_units = values[:, self.columns].T
         order, first = equal_rows(of_units)
@@ -103,8 +104,8 @@ class Units:
 class Fit:
     """Data of a fit to n models on B benchmarks.
 
-    `names` are the names of the models. `main` are the main benchmarks: those
-    that count in means over benchmarks. `losses` are the feature columns of
+    `names` are the names of the models. `main` are the main benchmarks, which
+    count in means over benchmarks. `losses` are the feature columns of
     the models, `(n, K)`, and `observed` their accuracies.
     """
     names: tuple[str, ...]
@@ -368,7 +369,7 @@ class Predictor(PublicNames):
 
         Raises:
             InputError: The predictor was fitted to tables; the texts, the
-                columns or the tokens differ from those of the training; a
+                columns or the tokens are not the same as in the training; a
                 token that was used in the training is not scored; or a mean
                 loss is refused by `failed_scoring.check_means`.
         """

@@ -183,7 +183,7 @@ class TextSpans(Sequence[TokenSpans]):
 
     @property
     def _content(self) -> tuple[bytes, ...]:
-        """The bytes of all arrays, to compare and to hash."""
+        """The bytes of all arrays, by which spans are compared and hashed."""
         arrays = self.starts, self.ends, self.n_tokens, self.n_bytes
         return tuple(array.tobytes() for array in arrays)
 

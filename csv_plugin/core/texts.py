@@ -41,8 +41,8 @@ class Text:
         text (str): The text exactly as language models get it.
         source (str): The source of the text, such as a benchmark, or ''.
         answer (Optional[tuple[int, int]]): First character of the answer in
-            the text, and the character after the last one of the answer; None
-            if there is no answer.
+            the text, and the character after the last character of the answer;
+            None if there is no answer.
 
     Raises:
         InputError: The answer is empty or not inside the text, or UTF-8 cannot

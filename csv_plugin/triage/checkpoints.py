@@ -111,9 +111,9 @@ def describe_checkpoints(
     `run@step1000-tokens4B`; see `read_revision`.
 
     Raises:
-        InputError: A name does not tell run and step, or counts them from the
-            start of a later stage; or two checkpoints of a run have the same
-            step, or the same number of tokens.
+        InputError: A name does not contain a run and a step, or its step is
+            counted from the start of a later stage; or two checkpoints of a
+            run have the same step, or the same number of tokens.
     """
     checkpoints: dict[str, Checkpoint] = {}
     # The model at each (run, count), where a count is such as "step 1000".
@@ -179,7 +179,7 @@ def last_checkpoints(
     Raises:
         InputError: As in `describe_checkpoints` and `choose_measure`; or the
             name of a model begins with the name of a run and @, but does not
-            tell a step.
+            contain a step.
     """
     of_runs = []
     others = []
@@ -207,7 +207,7 @@ def last_checkpoints(
 
 
 def _tells_step(model: str) -> bool:
-    """Return True for a name that tells run and step, such as run@1000."""
+    """Return True for a name with a run and a step, such as run@1000."""
     run, _, name = model.rpartition('@')
     return bool(run) and read_revision(name) is not None
 

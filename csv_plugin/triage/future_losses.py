@@ -100,7 +100,7 @@ def log_losses(predictor: Predictor, losses: NDArray) -> Floats:
     """
     settings = predictor.model.settings
     token_columns = predictor.fit.units.tokens
-    # Smaller losses count as this one, since 0 has no logarithm.
+    # Smaller losses count as this loss, since 0 has no logarithm.
     tiny = 1e-150
     medians = np.median(predictor.fit.losses, axis=0)
     least = np.maximum(settings.least * medians, tiny)
@@ -129,8 +129,8 @@ def losses_of(predictor: Predictor, logs: NDArray) -> Floats:
 def worse_and_better(quality: NDArray) -> Iterator[Split]:
     """Yield three splits of M models into worse and better models.
 
-    The worse models are the worst 1/2, 2/3 and 5/6 by `quality`, `(M,)`, where
-    high is good.
+    In the three splits, the worse models are the worst half, two thirds and
+    five sixths of all models by `quality`, `(M,)`; high values are good.
     """
     shares = (1 / 2, 2 / 3, 5 / 6)
     worst_first = np.argsort(quality, kind='stable')

@@ -142,8 +142,8 @@ def judge_sizes(predictor: Predictor, features: FeatureTable,
 
     `models` are existing models, whose losses are in `features`. `targets` are
     the models to forecast. The family of a target is `sizes.NEW`, or the
-    family of at least one of `models`. If no back-test can tell the error of a
-    target, the target gets a note in place of a forecast.
+    family of at least one of `models`. If no back-test can estimate the error
+    of a target, the target gets a note in place of a forecast.
 
     Raises:
         InputError: As in `sizes.check_sizes`, or as in `judge_runs`.
