@@ -492,8 +492,8 @@ class Posterior:
         by_kernel = squared_scales * by_covariance
         by_variances = []
         for part in self.parts:
-            by_part = part * by_kernel
-            by_variances.append(by_part.sum())
+            by_variance = np.sum(part * by_kernel)
+            by_variances.append(by_variance)
         by_amounts = 2 * applied.part_variances * by_variances
         # The cost depends on the typical scale only through the prior.
         by_typical = [0.]
@@ -506,8 +506,8 @@ class Posterior:
         # Variances of the noise of targets if noise_b were 1.
         unit_noise = self.item_variance / line.slopes**2
         unit_noise = np.where(self.seen, unit_noise, 0)
-        by_variance = diagonals(by_covariance)
-        by_noise = by_variance * unit_noise.T
+        by_own_variance = diagonals(by_covariance)
+        by_noise = by_own_variance * unit_noise.T
         by_noise = applied.noise * by_noise.sum(axis=1)
         return np.concatenate([by_amounts, by_typical, by_scales, by_noise])
 
