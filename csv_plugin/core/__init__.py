@@ -1,1 +1,1 @@
-"""The method itself, on numpy and scipy (and threadpoolctl) alone."""
+"""The statistical method, which needs numpy, scipy and threadpoolctl."""

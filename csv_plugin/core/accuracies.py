@@ -53,11 +53,12 @@ class AccuracyTable(PublicNames):
             'n_items': (n_benchmarks, )
         }
         for field, shape in shapes.items():
-            array = _numbers(f'AccuracyTable.{field}', getattr(self, field))
+            where = f'AccuracyTable.{field}'
+            given = getattr(self, field)
+            array = _numbers(where, given)
             if array.shape != shape:
                 raise InputError(
-                    f'AccuracyTable.{field}', f'shape {shape}',
-                    str(array.shape),
+                    where, f'shape {shape}', str(array.shape),
                     'Give one row per model and one column per benchmark.')
             object.__setattr__(self, field, array)
         self._check_numbers()
@@ -78,9 +79,12 @@ class AccuracyTable(PublicNames):
         By default, it has all models and all benchmarks. Raises an
         `InputError` if a name is not in the table, or is given twice.
         """
-        models = self.models if models is None else models
-        benchmarks = self.benchmarks if benchmarks is None else benchmarks
-        for axis, names in (('models', models), ('benchmarks', benchmarks)):
+        if models is None:
+            models = self.models
+        if benchmarks is None:
+            benchmarks = self.benchmarks
+        axes = {'models': models, 'benchmarks': benchmarks}
+        for axis, names in axes.items():
             own_names = getattr(self, axis)
             check_list(axis, names)
             unknown = {*names} - {*own_names}
@@ -102,21 +106,22 @@ class AccuracyTable(PublicNames):
         # row or column of NaN.
         values = np.asarray(self.values, np.float64)
         padded = np.pad(values, (0, 1), constant_values=np.nan)
+        cells = np.ix_(rows, columns)
         chance = np.append(self.chance, 0)
         n_items = np.append(self.n_items, 0)
         return replace(
             self,
             models=tuple(models),
             benchmarks=tuple(benchmarks),
-            values=padded[np.ix_(rows, columns)],
+            values=padded[cells],
             chance=chance[columns],
             n_items=n_items[columns])
 
     @property
     def main(self) -> tuple[str, ...]:
         """Return the benchmarks that count in means over benchmarks."""
-        return tuple(name for name in self.benchmarks
-                     if name not in self.outside_means)
+        outside = self.outside_means
+        return tuple(name for name in self.benchmarks if name not in outside)
 
     @property
     def benchmarks_run(self) -> tuple[str, ...]:
@@ -128,10 +133,12 @@ class AccuracyTable(PublicNames):
     def to_dict(self) -> dict[str, dict[str, Optional[float]]]:
         """Return `{model: {benchmark: accuracy}}`, None where not run."""
         rows = self.values.astype(object)
-        rows[np.isnan(self.values)] = None
+        was_not_run = np.isnan(self.values)
+        rows[was_not_run] = None
         found = {}
         for model, row in zip(self.models, rows):
-            found[model] = dict(zip(self.benchmarks, row))
+            by_benchmark = zip(self.benchmarks, row)
+            found[model] = dict(by_benchmark)
         return found
 
     def to_frame(self) -> Any:
@@ -143,12 +150,14 @@ class AccuracyTable(PublicNames):
         return pandas.DataFrame(self.values, self.models, self.benchmarks)
 
     def __repr__(self) -> str:
+        n_models, n_benchmarks = self.values.shape
         known = ~np.isnan(self.values)
         n_known = np.count_nonzero(known)
-        return (f'AccuracyTable({len(self.models)} models x '
-                f'{len(self.benchmarks)} benchmarks, {n_known} accuracies)')
+        return (f'AccuracyTable({n_models} models x {n_benchmarks} '
+                f'benchmarks, {n_known} accuracies)')
 
     def _check_numbers(self) -> None:
+        """Raise an `InputError` for a number that is out of range."""
         values = self.values
         chance = self.chance
         n_items = self.n_items
@@ -178,13 +187,15 @@ class AccuracyTable(PublicNames):
             return
         first = np.argwhere(is_wrong)[0]
         place = tuple(first.tolist())
+        benchmark = self.benchmarks[place[-1]]
         where = what
         # Accuracies are `(M, B)`. Chance levels and numbers of items are
         # `(B,)`, so they belong to no model.
         if numbers.ndim == 2:
-            where += f' of {self.models[place[0]]!r}'
-        raise InputError(f'{where} on {self.benchmarks[place[-1]]!r}',
-                         expected, f'{numbers[place]:g}', remedy)
+            model = self.models[place[0]]
+            where += f' of {model!r}'
+        raise InputError(f'{where} on {benchmark!r}', expected,
+                         f'{numbers[place]:g}', remedy)
 
 
 def _numbers(where: str, values: ArrayLike) -> NDArray:
@@ -206,8 +217,8 @@ def _numbers(where: str, values: ArrayLike) -> NDArray:
 
 def places(names: Iterable[str], axis: Sequence[str]) -> list[int]:
     """Return the index of each name in `axis`, -1 for a missing name."""
-    place = {name: i for i, name in enumerate(axis)}
-    return [place.get(name, -1) for name in names]
+    index = {name: i for i, name in enumerate(axis)}
+    return [index.get(name, -1) for name in names]
 
 
 def position(axis: str, name: str, names: Sequence[str]) -> int:
@@ -218,6 +229,7 @@ def position(axis: str, name: str, names: Sequence[str]) -> int:
     """
     if name not in names:
         nearest = get_close_matches(name, names, cutoff=0)
+        listed = ', '.join(nearest) or 'none'
         raise InputError(axis, f'one of the {axis} of the table', repr(name),
-                         f'Nearest names: {", ".join(nearest) or "none"}.')
+                         f'Nearest names: {listed}.')
     return names.index(name)

@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.scaling_law import Curve, accuracy_at
 
-#: Means, and standard deviations, of the normal priors. Each array has that of
-#: the level first, then that of the logarithm of the slope.
-PRIOR, PRIOR_DEVIATION = np.array([-1.0, -0.4]), np.array([3.0, 1.5])
+#: Means of the normal priors of the level and of the logarithm of the slope.
+PRIOR = np.array([-1.0, -0.4])
+#: Standard deviations of these priors.
+PRIOR_DEVIATION = np.array([3.0, 1.5])
 
 
 def fit_mean_loss(loss: NDArray, accuracy: NDArray, chance: float) -> Curve:
@@ -59,13 +60,15 @@ def fit_mean_loss(loss: NDArray, accuracy: NDArray, chance: float) -> Curve:
     first_floor = first_share * chance
     line, _ = _fit_line(position, accuracy, first_floor, usual_noise, PRIOR)
     level, log_slope = line
-    exponents = level + np.exp(log_slope) * position
+    slope = np.exp(log_slope)
+    exponents = level + slope * position
     errors = accuracy_at(exponents, first_floor) - accuracy
-    median_error = np.median(np.abs(errors))
+    sizes = np.abs(errors)
     # Standard deviation of a normal distribution, divided by its median
     # absolute error.
     by_median = 1.4826
-    noise = np.hypot(usual_noise, by_median * median_error)
+    scatter = by_median * np.median(sizes)
+    noise = np.hypot(usual_noise, scatter)
     # Candidates for the floor, as shares of the chance level. Models may be
     # below chance, for example if the wrong answers look plausible.
     floor_shares: tuple[float, ...] = (1.0, 0.95, 0.8, 0.5, 0.0)
@@ -74,14 +77,16 @@ def fit_mean_loss(loss: NDArray, accuracy: NDArray, chance: float) -> Curve:
     # Negative logarithm of the prior density of the floor 0, relative to the
     # density of a floor at chance. In between, it is linear in the share.
     floor_cost = 3.0
-    least, floor = np.inf, chance
+    least = np.inf
     for share in floor_shares:
         candidate = share * chance
         # Start from the line of the previous floor, which is close.
         line, cost = _fit_line(position, accuracy, candidate, noise, line)
         cost += floor_cost * (1 - share)
         if cost < least:
-            best, least, floor = line, cost, candidate
+            least = cost
+            best = line
+            floor = candidate
     level, log_slope = best
     slope = np.exp(log_slope)
     half_way = typical + level * spread / slope
@@ -100,11 +105,12 @@ def _spread(loss: NDArray) -> float:
     quartiles_apart = 1.349
     # If half of the models have the same loss, the quartiles may be equal.
     # Then the ordinary standard deviation is taken.
-    by_quartiles = (high - low) / quartiles_apart
-    for spread in (by_quartiles, loss.std()):
-        if spread > rounding:
-            return float(spread)
-    return 0.0
+    spread = (high - low) / quartiles_apart
+    if spread <= rounding:
+        spread = loss.std()
+    if spread <= rounding:
+        return 0.0
+    return float(spread)
 
 
 def _fit_line(position: NDArray, accuracy: NDArray, floor: float, noise: float,
@@ -128,21 +134,24 @@ def _fit_line(position: NDArray, accuracy: NDArray, floor: float, noise: float,
         # A curve with a larger logarithm of the slope is a step anyway.
         steepest = 30.0
         level, log_slope = line
-        slope = np.exp(min(log_slope, steepest))
+        log_slope = min(log_slope, steepest)
+        slope = np.exp(log_slope)
         exponents = level + slope * position
         return accuracy_at(exponents, floor), slope
 
     def residuals(line: NDArray) -> NDArray:
         """Return residuals, `(n + 2,)`. Half their sum of squares is the cost.
 
-        The first n belong to the models, the last two to the priors.
+        The first n residuals belong to the models, and the last two to the
+        priors.
         """
         fitted, _ = predict(line)
         error = (fitted - accuracy) / noise
         excess = np.hypot(1, error / large) - 1
         size = large * np.sqrt(2 * excess)
         damped = np.copysign(size, error)
-        from_prior = (line - PRIOR) / PRIOR_DEVIATION
+        from_prior = line - PRIOR
+        from_prior /= PRIOR_DEVIATION
         return np.append(damped, from_prior)
 
     def derivatives(line: NDArray) -> NDArray:
@@ -153,17 +162,23 @@ def _fit_line(position: NDArray, accuracy: NDArray, floor: float, noise: float,
         fitted, slope = predict(line)
         error = (fitted - accuracy) / noise
         size = np.hypot(1, error / large)
-        # The derivative of the damped error by the error: 1 at error 0.
-        damping = np.sqrt((size + 1) / 2) / size
-        # By the level, as the slope of the curve is p (1 - p) (1 - floor),
-        # where p is how far the accuracy is above the floor, from 0 to 1.
-        rise = damping * (fitted - floor) * (1 - fitted) / (1 - floor) / noise
-        by_log_slope = rise * slope * position
-        of_models = np.column_stack([rise, by_log_slope])
+        # The derivative of the damped error with respect to the error is 1 at
+        # the error 0.
+        damping = np.sqrt((size + 1) / 2)
+        damping /= size
+        # The slope of the curve is p (1 - p) (1 - floor), where p is how far
+        # the accuracy is above the floor, from 0 to 1.
+        by_level = damping * (fitted - floor)
+        by_level *= 1 - fitted
+        by_level /= 1 - floor
+        by_level /= noise
+        by_log_slope = by_level * slope * position
+        of_models = np.column_stack([by_level, by_log_slope])
         of_priors = np.diag(1 / PRIOR_DEVIATION)
         return np.vstack([of_models, of_priors])
 
-    # These tolerances are so small that all versions of scipy find the same.
+    # These tolerances are so small that all versions of scipy find the same
+    # line.
     found = least_squares(
         residuals,
         start,

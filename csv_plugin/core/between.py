@@ -14,9 +14,9 @@ model's errors on the two benchmarks, divided by what this sum would be if the
 correlation was 1. Estimates differ from pair to pair, in part by chance. The
 variance by chance is computed from how much the products differ between
 families. The rest of the variance between pairs is called genuine. Each
-estimate is then shrunk toward the mean over pairs: of its
-distance from the mean, the share genuine / (genuine + chance) is kept
-(empirical Bayes; Morris, JASA 78(381), 1983).
+estimate is then shrunk toward the mean over pairs: its distance from the mean
+is multiplied by genuine / (genuine + chance) (empirical Bayes; Morris, JASA
+78(381), 1983).
 """
 from collections.abc import Sequence
 
@@ -48,8 +48,9 @@ def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,
     # Scale errors to a root mean square of 1 on each benchmark.
     weight = weights_of_models(families)
     total_weight = np.maximum(weight @ seen, TINY)
-    sum_of_squares = weight @ errors**2
-    mean_square = np.maximum(sum_of_squares / total_weight, TINY)
+    mean_square = weight @ errors**2
+    mean_square /= total_weight
+    mean_square = np.maximum(mean_square, TINY)
     errors /= np.sqrt(mean_square)
     # Errors are of accuracies, which contain the noise of items; exponents
     # do not. So the product of errors on benchmarks 1 and 2 has the
@@ -83,9 +84,10 @@ def _sums_over_families(values: NDArray, weight: NDArray,
     n_families = len(family_rows)
     n_benchmarks = values.shape[1]
     sums = np.zeros((n_families, n_benchmarks, n_benchmarks))
+    of_models = weight[:, None]
     for f, rows in enumerate(family_rows):
         of_family = values[rows]
-        weighted = weight[rows, None] * of_family
+        weighted = of_models[rows] * of_family
         sums[f] = weighted.T @ of_family
     return sums
 
@@ -107,10 +109,12 @@ def _shifts(products: NDArray, expected: NDArray) -> Floats:
         return np.zeros_like(total)
     estimate = products.sum(axis=0) / total
     # The scatter estimates the variance of each estimate by chance, from how
-    # far the products of each family are from those that the estimate implies.
-    differences = products - estimate * expected
-    squares = (differences**2).sum(axis=0)
-    scatter = squares / total**2
+    # far the products of each family are from the products that the estimate
+    # implies.
+    implied = estimate * expected
+    squares = (products - implied)**2
+    scatter = squares.sum(axis=0)
+    scatter /= total**2
     scatter *= n_families / (n_families - 1)
     # The mean over pairs gives more weight to pairs with more data.
     of_pairs = total[pairs]
@@ -120,14 +124,16 @@ def _shifts(products: NDArray, expected: NDArray) -> Floats:
     # The scatter of a single pair is rough. As the variance by chance is taken
     # to be proportional to 1 / total, scatter x total is averaged over pairs.
     scatter_times_total = scatter * total
-    chance = scatter_times_total[pairs].mean() / total
+    mean_scatter = scatter_times_total[pairs].mean()
+    chance = mean_scatter / total
     # The genuine variance is a mean over pairs of away^2 - scatter. It may use
     # the rough scatter, as errors of the scatter cancel in the mean. Weights
     # are total^2: chance alone makes the variance of away^2 proportional to
     # 1 / total^2.
     excess = away**2 - scatter
     square_weights = of_pairs**2
-    genuine = square_weights @ excess[pairs] / square_weights.sum()
+    genuine = square_weights @ excess[pairs]
+    genuine /= square_weights.sum()
     genuine = max(float(genuine), 0.)
     kept = genuine / (genuine + chance + TINY)
     return kept * away

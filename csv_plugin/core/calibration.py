@@ -26,9 +26,11 @@ from csv_plugin.core.families import weights_of_models
 #: Candidates for the degrees of freedom of Student's t, from heavy tails (3)
 #: to nearly normal errors (30).
 CANDIDATE_DEGREES = (3., 4., 6., 10., 30.)
-#: Largest candidate for the factor that stretches predicted deviations, and
-#: number of candidates, which are so dense that neighbours differ by 4 %.
-MOST_STRETCH, N_STRETCHES = 2., 15
+#: Largest candidate for the factor that stretches predicted deviations.
+MOST_STRETCH = 2.
+#: Number of these candidates, which are so dense that neighbours differ by
+#: 4 %.
+N_STRETCHES = 15
 #: The correlation between benchmarks is shrunk toward 0, as if the data had
 #: this number of uncorrelated pairs of errors more: as many as one model has
 #: on six benchmarks.
@@ -36,8 +38,9 @@ PAIRS_WITHOUT = 15
 #: Larger standardised errors are clipped to this (or to minus this) before
 #: correlations are computed, so that no single error decides them.
 LARGEST_ERROR = 3.
-#: Largest correlation between benchmarks that is returned. With 1, a known
-#: accuracy on one benchmark would leave no doubt about the others.
+#: Largest correlation between benchmarks that is returned. With a correlation
+#: of 1, a known accuracy on one benchmark would leave no doubt about the
+#: accuracies on all other benchmarks.
 MOST_CORRELATED = .95
 
 
@@ -56,13 +59,14 @@ class Tails:
 
         The unit is the predicted standard deviation. `level` is a fraction.
         """
-        quantile = stdtrit(self.degrees, (1 + level) / 2)
+        probability = (1 + level) / 2
+        quantile = stdtrit(self.degrees, probability)
         return float(self.stretch * quantile)
 
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Predictions of M fitted models, each from the other families only.
+    """Predictions of M fitted models, each from all families but its own.
 
     All attributes are `(M, B)`, and NaN where no accuracy is observed.
     `accuracies` are the predicted accuracies and `deviations` their predicted
@@ -86,11 +90,12 @@ class LeftOut:
         missing = np.isnan(observed)
         mean = np.where(missing, np.nan, mean)
         accuracies, deviations = moments(mean, variance, floor, noise)
+        errors = observed - accuracies
+        errors /= deviations
         no_noise = np.zeros_like(noise)
         _, without_noise = moments(mean, variance, floor, no_noise)
-        errors = (observed - accuracies) / deviations
-        uncertain = (without_noise / deviations)**2
-        return cls(accuracies, deviations, errors, uncertain)
+        uncertain = without_noise / deviations
+        return cls(accuracies, deviations, errors, uncertain**2)
 
     def calibrate(self, families: NDArray, teaching: NDArray,
                   least_degrees: float,
@@ -105,12 +110,14 @@ class LeftOut:
         seen = ~np.isnan(errors)
         has_errors = seen.any(axis=1)
         with_errors = np.unique(families[has_errors])
+        n_families = len(with_errors)
         of_models = weights_of_models(families)
         weight = seen * of_models[:, None]
-        tails = fit_tails(errors, weight, len(with_errors), least_degrees,
+        tails = fit_tails(errors, weight, n_families, least_degrees,
                           least_stretch)
+        calibrated = errors / tails.stretch
         uncertain = self.uncertain[:, teaching]
-        between = fit_correlation(errors / tails.stretch, uncertain, weight)
+        between = fit_correlation(calibrated, uncertain, weight)
         return tails, between
 
 
@@ -118,10 +125,10 @@ def fit_tails(errors: NDArray, weight: NDArray, n_families: int,
               least_degrees: float, least_stretch: float) -> Tails:
     """Fit the distribution of standardised errors by maximum likelihood.
 
-    Errors, of models predicted without their family, and their weights are
-    `(M, B)`. Errors are NaN where there is no accuracy. The degrees of freedom
-    are at most the number of families minus one, but at least `least_degrees`.
-    The stretch is at least `least_stretch`.
+    `errors`, `(M, B)`, are of models that are predicted without their family,
+    NaN where there is no accuracy. `weight`, `(M, B)`, are their weights. The
+    degrees of freedom are at most the number of families minus one, but at
+    least `least_degrees`. The stretch is at least `least_stretch`.
     """
     most_degrees = max(n_families - 1., least_degrees)
     limited = np.minimum(CANDIDATE_DEGREES, most_degrees)
@@ -133,20 +140,26 @@ def fit_tails(errors: NDArray, weight: NDArray, n_families: int,
             candidate = Tails(stretch, degrees)
             cost = _cost_of_tails(candidate, errors, weight)
             if cost < least_cost:
-                best, least_cost = candidate, cost
+                least_cost = cost
+                best = candidate
     return best
 
 
 def _cost_of_tails(tails: Tails, errors: NDArray, weight: NDArray) -> float:
     """Return minus the weighted log likelihood of errors, up to a constant.
     """
-    degrees, stretch = tails.degrees, tails.stretch
+    degrees = tails.degrees
+    stretch = tails.stretch
     power = (degrees + 1) / 2
-    norm = gammaln(degrees / 2) - gammaln(power) + .5 * np.log(degrees)
+    norm = gammaln(degrees / 2) - gammaln(power)
+    norm += .5 * np.log(degrees)
     standardised = errors / stretch
     ratio = standardised**2 / degrees
-    cost = power * np.log1p(ratio) + np.log(stretch) + norm
-    total = np.nansum(weight * cost)
+    costs = power * np.log1p(ratio)
+    costs += np.log(stretch)
+    costs += norm
+    costs *= weight
+    total = np.nansum(costs)
     return float(total)
 
 
@@ -174,9 +187,10 @@ def fit_correlation(errors: NDArray, share: NDArray, weight: NDArray) -> float:
     products = _sums_over_pairs(errors * root)
     expected = _sums_over_pairs(root**2)
     total = of_model @ products
-    total_expected = of_model @ expected + PAIRS_WITHOUT
-    correlation = np.clip(total / total_expected, 0, MOST_CORRELATED)
-    return float(correlation)
+    total_expected = of_model @ expected
+    correlation = total / (total_expected + PAIRS_WITHOUT)
+    limited = np.clip(correlation, 0, MOST_CORRELATED)
+    return float(limited)
 
 
 def _sums_over_pairs(values: NDArray) -> Floats:
@@ -185,8 +199,9 @@ def _sums_over_pairs(values: NDArray) -> Floats:
     The sum is over all pairs of different benchmarks, each of which counts
     once. Values are `(M, B)`.
     """
+    squares = values**2
     square_of_sum = values.sum(axis=1)**2
-    sum_of_squares = (values**2).sum(axis=1)
+    sum_of_squares = squares.sum(axis=1)
     return (square_of_sum - sum_of_squares) / 2
 
 
@@ -215,13 +230,16 @@ def doubt_of(errors: NDArray, deviations: NDArray, teaching: NDArray,
     # The mean square of a model without any accuracy is NaN; it becomes 0.
     beyond = np.fmax(beyond, 0)
     doubt = deviations**2 * beyond[:, None]
-    return np.where(np.isnan(errors), 0, doubt)
+    is_missing = np.isnan(errors)
+    doubt[is_missing] = 0
+    return doubt
 
 
 def _mean_squares(errors: NDArray) -> Floats:
     """Return the mean squared error of each model, `(M,)`.
 
-    `errors` are `(M, B)`. The result is NaN for a model without any.
+    `errors` are `(M, B)`, NaN where there is no accuracy. The result is NaN
+    for a model without any accuracy.
     """
     seen = ~np.isnan(errors)
     n_seen = seen.sum(axis=1)

@@ -49,22 +49,22 @@ class ComparedLosses(NamedTuple):
         runs of A is a weighted sum. Further runs of one recipe have weight 0.
         """
         found = np.zeros(len(self.losses))
-        n_a = self.n_runs[0]
+        n_a, n_b = self.n_runs
         found[:n_a] = -1 / n_a
-        found[n_a:self.n_compared] = 1 / self.n_runs[1]
+        found[n_a:n_a + n_b] = 1 / n_b
         return found
 
     @property
     def recipes(self) -> list[slice]:
         """Return the rows of each recipe that has two or more runs."""
-        n_a = self.n_runs[0]
-        n_compared = self.n_compared
-        n_models = len(self.losses)
-        groups = (0, n_a), (n_a, n_compared), (n_compared, n_models)
+        n_further = len(self.losses) - self.n_compared
         found = []
-        for first, end in groups:
-            if end - first > 1:
+        first = 0
+        for n_of_recipe in (*self.n_runs, n_further):
+            end = first + n_of_recipe
+            if n_of_recipe > 1:
                 found.append(slice(first, end))
+            first = end
         return found
 
 
@@ -98,18 +98,20 @@ def _measure_tables(tables: Sequence[FeatureTable], n_runs: tuple[int, int],
                     predictor: Optional[Predictor]) -> ComparedLosses:
     """Return the losses of tables of one model each, in their unit."""
     columns = predictor.columns if predictor else tables[0].columns
+    rows = []
     for table in tables:
         if len(table.models) != 1:
+            listed = ', '.join(table.models)
             raise InputError(
-                'table of losses', 'one model',
-                shortened(', '.join(table.models), 60),
+                'table of losses', 'one model', shortened(listed, 60),
                 'Select one of its models: table.select([name]).')
         if predictor:
             table.columns.check_same(columns)
         else:
             table.columns.check_same(columns, 'losses of the compared models',
                                      'the first model')
-    values = np.concatenate([table.values for table in tables])
+        rows.append(table.values)
+    values = np.concatenate(rows)
     features = None
     if predictor:
         n_others = len(tables) - sum(n_runs)
@@ -140,9 +142,10 @@ def _measure_dumps(dumps: Sequence[TokenLossDump], n_runs: tuple[int, int],
         table = predictor.loss_table(by_name)
         features = predictor.features(table)
     else:
-        own = TextLosses.of(dumps[0].texts)
+        first = dumps[0]
+        own = TextLosses.of(first.texts)
         targets = TargetTokens(own.ids, own.hashes, own.spans,
-                               dumps[0].info.fingerprint)
+                               first.info.fingerprint)
         texts = {name: dump.texts for name, dump in by_name.items()}
         table = targets.table(texts)
     text_of_token = table.text_of_token()
@@ -162,15 +165,16 @@ def stand_in_names(n_runs: tuple[int, int],
     """Return unique names for the runs of A, of B, and for further runs.
 
     Two models may have the same name, so errors use these names instead: 'A'
-    for a single run of A, 'A1' and 'A2' for two, and 'run 1' for the first of
-    the `n_others` further runs.
+    for a single run of A, 'A1' and 'A2' for two runs of A, and 'run 1' for the
+    first of the `n_others` further runs.
     """
     names = []
     for side, n_of_side in zip('AB', n_runs):
         if n_of_side == 1:
             names.append(side)
-        else:
-            names += [f'{side}{i + 1}' for i in range(n_of_side)]
+            continue
+        for i in range(n_of_side):
+            names.append(f'{side}{i + 1}')
     for i in range(n_others):
         names.append(f'run {i + 1}')
     return tuple(names)

@@ -1,11 +1,11 @@
 """Compare two models or recipes by losses, predictions and accuracies.
 
-A is one run, or several runs of one recipe that differ only in their seed; B
-likewise. Several runs of a recipe show how much results vary from seed to seed
-(the noise of runs). Then the verdict is about the recipes, else about the two
-runs.
+A is one run, or several runs of one recipe that differ only in their seed, and
+so is B. Several runs of a recipe show how much results vary from seed to seed
+(the noise of runs). With several runs, the verdict is about the recipes;
+without, it is about the two runs.
 """
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Optional, Union
 
 import numpy as np
@@ -107,18 +107,19 @@ def compare(a: Optional[Runs] = None,
             'runs of the same recipe', 'two or more', '1',
             'Give two or more further runs that differ only in '
             'their seed, or none.')
-    names = _names_of(runs_of_a, 'A'), _names_of(runs_of_b, 'B')
+    names_of_a = _names_of(runs_of_a, 'A')
+    names_of_b = _names_of(runs_of_b, 'B')
     found: list[Difference] = []
     notes: list[str] = []
     if runs_of_a:
+        names = names_of_a + names_of_b
         compared = [*runs_of_a, *runs_of_b]
         notes += _notes_on_engines(n_runs, compared)
-        notes += _notes_on_steps([*names[0], *names[1]])
-        measured = measure([*compared, *same_recipe], n_runs, predictor)
-        differences, more_notes = _compare_losses(measured,
-                                                  [*names[0], *names[1]],
-                                                  predictor, same_family,
-                                                  level, margin)
+        notes += _notes_on_steps(names)
+        compared += same_recipe
+        measured = measure(compared, n_runs, predictor)
+        differences, more_notes = _compare_losses(measured, names, predictor,
+                                                  same_family, level, margin)
         found += differences
         notes += more_notes
     main = predictable_main(predictor) if predictor else []
@@ -128,18 +129,24 @@ def compare(a: Optional[Runs] = None,
         found += differences_of_answers(pairs, found, main, level, margin)
         notes += _notes_on_answers(answers, pairs)
     if accuracies is not None:
-        found += differences_of_accuracies(*accuracies, level, margin)
+        of_a, of_b = accuracies
+        found += differences_of_accuracies(of_a, of_b, level, margin)
         if not runs_of_a:
-            names = accuracies[0].models, accuracies[1].models
-    decisive = _decisive(found, predictor,
-                         _benchmarks_of_mean(pairs, accuracies, found),
-                         decided_by)
+            names_of_a = of_a.models
+            names_of_b = of_b.models
+    observed = _benchmarks_of_mean(pairs, accuracies, found)
+    decisive = _decisive(found, predictor, observed, decided_by)
     if RUNS not in decisive.noises:
         notes.append('with one run of each and without the noise of runs, the '
                      'verdict is about these two runs, not about their '
                      'recipes.')
-    return Comparison(names, level, tuple(found), tuple(pairs), decisive,
-                      tuple(notes))
+    return Comparison(
+        runs=(names_of_a, names_of_b),
+        level=level,
+        differences=tuple(found),
+        answers=tuple(pairs),
+        decisive=decisive,
+        notes=tuple(notes))
 
 
 def _compare_losses(measured: ComparedLosses, runs: Sequence[str],
@@ -169,9 +176,11 @@ def _compare_losses(measured: ComparedLosses, runs: Sequence[str],
         notes += _notes_on_distance(predictor, joint, n_runs, level)
         factors = predictor.unit_factors(measured.features)
         notes += unit_notes(measured.features.models, factors)
-    if n_runs == (1, 1) and np.array_equal(*measured.losses[:2]):
-        notes.append('A and B have the same losses. One of the two may be a '
-                     'wrong file.')
+    if n_runs == (1, 1):
+        of_a, of_b = measured.losses[:2]
+        if np.array_equal(of_a, of_b):
+            notes.append('A and B have the same losses. One of the two may be '
+                         'a wrong file.')
     return found, notes
 
 
@@ -215,6 +224,7 @@ def _check_given(n_runs: tuple[int, int], answers: Optional[tuple[Answers,
 
     `n_runs` are the numbers of runs of A and of B that have losses.
     """
+    # Numbers of runs of A and of B.
     a, b = n_runs
     has_answers = answers is not None
     has_accuracies = accuracies is not None
@@ -256,7 +266,8 @@ def _check_given(n_runs: tuple[int, int], answers: Optional[tuple[Answers,
 
 def _check_fractions(level: float, margin: float) -> None:
     """Raise an `InputError` if the level or the margin is not in (0, 1)."""
-    for name, value in (('level', level), ('margin', margin)):
+    fractions = {'level': level, 'margin': margin}
+    for name, value in fractions.items():
         if not 0 < value < 1:
             raise InputError(f'{name} of a comparison',
                              'a fraction between 0 and 1', str(value),
@@ -267,13 +278,14 @@ def _losses_are_compared(measured: ComparedLosses,
                          predictor: Optional[Predictor]) -> bool:
     """Return True if the losses themselves are to be compared.
 
-    They are, if their noise is known: from two or more texts, or from several
-    runs of a recipe. They are, too, if no accuracy is predicted, so that
-    nothing else could be compared; without noise this raises an error later.
+    They are compared if their noise is known, from two or more texts or from
+    several runs of a recipe. They are also compared if no accuracy is
+    predicted, because then nothing else could be compared; if their noise is
+    unknown, this raises an error later.
     """
-    has_noise = len(measured.texts) > 1 or bool(measured.recipes)
-    is_predicted = predictor is not None and bool(predictable(predictor))
-    return has_noise or not is_predicted
+    if len(measured.texts) > 1 or measured.recipes:
+        return True
+    return predictor is None or not predictable(predictor)
 
 
 # ---- predictions
@@ -283,15 +295,16 @@ def _joint(predictor: Predictor, features: FeatureTable,
            n_runs: tuple[int, int], one_family: bool) -> Joint:
     """Return the joint distribution of the accuracies of all models.
 
-    All runs of A are one family, and all runs of B are another one. With
+    All runs of A are one family, and all runs of B are another family. With
     `one_family`, the runs of A and B together are one family. Each further run
     is a family alone.
     """
+    models = features.models
     n_a, n_b = n_runs
-    families = {model: model for model in features.models}
-    for model in features.models[:n_a]:
+    families = {model: model for model in models}
+    for model in models[:n_a]:
         families[model] = 'A'
-    for model in features.models[n_a:n_a + n_b]:
+    for model in models[n_a:n_a + n_b]:
         families[model] = 'A' if one_family else 'B'
     return predictor.joint(features, families)
 
@@ -314,18 +327,23 @@ def _notes_on_steps(models: Sequence[str]) -> list[str]:
 
     Runs and steps are taken from names such as run@1000.
     """
-    runs = {run_of(model) for model in models}
-    steps = {model.rpartition('@')[2] for model in models}
-    are_checkpoints = all('@' in model for model in models)
-    # What follows an @ may also be a version, which tells nothing here.
-    are_checkpoints &= all(step.isdecimal() for step in steps)
-    is_fair = len(runs) == 1 or len(steps) == 1
-    if is_fair or not are_checkpoints:
+    runs = set()
+    steps = set()
+    for model in models:
+        _, _, step = model.rpartition('@')
+        # What follows an @ may also be a version. Then nothing is known about
+        # the step.
+        if '@' not in model or not step.isdecimal():
+            return []
+        runs.add(run_of(model))
+        steps.add(step)
+    if len(runs) == 1 or len(steps) == 1:
         return []
+    names = shortened(', '.join(models), 100)
     return [
-        f'{shortened(", ".join(models), 100)}: checkpoints at different '
-        'steps. The comparison says nothing about the ends of these runs; use '
-        '`salience triage` to forecast them.'
+        f'{names}: checkpoints at different steps. The comparison says '
+        'nothing about the ends of these runs; use `salience triage` to '
+        'forecast them.'
     ]
 
 
@@ -333,24 +351,32 @@ def _notes_on_predictor(predictor: Predictor,
                         models: Sequence[str]) -> list[str]:
     """Return notes on limits of the predictor: what it was fitted to."""
     notes = []
-    fitted = [name for name in models if name in predictor.fit_models]
+    fit_models = predictor.fit_models
+    fitted = [name for name in models if name in fit_models]
     if fitted:
-        notes.append(f'{" and ".join(fitted)}: among the training models of '
-                     'the predictor, so the interval is too narrow.')
-    above_chance = predictable(predictor)
-    not_yet = [name for name in predictor.names if name not in above_chance]
-    if not_yet:
-        notes.append(f'{shortened(", ".join(not_yet), 60)}: not predictable '
-                     'yet, so no difference is predicted.')
-    unknown = []
+        names = ' and '.join(fitted)
+        notes.append(f'{names}: among the training models of the predictor, '
+                     'so the interval is too narrow.')
+    not_yet = []
+    without_items = []
     for part in predictor.benchmarks:
-        if not part.n_items and part.benchmark in above_chance:
-            unknown.append(part.benchmark)
-    if unknown:
-        notes.append(f'{shortened(", ".join(unknown), 60)}: the predictor '
-                     'knows no numbers of items, so it cannot say how small a '
+        if part.at_chance:
+            not_yet.append(part.benchmark)
+        elif not part.n_items:
+            without_items.append(part.benchmark)
+    if not_yet:
+        notes.append(f'{_listed_names(not_yet)}: not predictable yet, so no '
+                     'difference is predicted.')
+    if without_items:
+        notes.append(f'{_listed_names(without_items)}: the predictor knows no '
+                     'numbers of items, so it cannot say how small a '
                      'difference running the benchmark would detect.')
     return notes
+
+
+def _listed_names(benchmarks: Sequence[str]) -> str:
+    """Return the names of benchmarks with commas, shortened if too long."""
+    return shortened(', '.join(benchmarks), 60)
 
 
 def _notes_on_distance(predictor: Predictor, joint: Joint,
@@ -361,14 +387,13 @@ def _notes_on_distance(predictor: Predictor, joint: Joint,
     names = stand_in_names(n_runs)
     predictions = predictor.predictions(compared, names, level)
     extrapolated = predictions.extrapolated.any(axis=(0, 2))
-    above_chance = predictable(predictor)
     far = []
-    for name, is_far in zip(predictor.names, extrapolated):
-        if is_far and name in above_chance:
-            far.append(name)
+    for part, is_far in zip(predictor.benchmarks, extrapolated):
+        if is_far and not part.at_chance:
+            far.append(part.benchmark)
     if not far:
         return []
-    return [f'{shortened(", ".join(far), 60)}: far from the training models.']
+    return [f'{_listed_names(far)}: far from the training models.']
 
 
 def _notes_on_answers(answers: tuple[Answers, Answers],
@@ -378,8 +403,10 @@ def _notes_on_answers(answers: tuple[Answers, Answers],
     for by_benchmark in answers:
         for items in by_benchmark.values():
             n_answers += len(items)
-    n_paired = sum(2 * pair.n_items for pair in pairs)
-    n_unpaired = n_answers - n_paired
+    # Each paired item has an answer of A and an answer of B.
+    n_unpaired = n_answers
+    for pair in pairs:
+        n_unpaired -= 2 * pair.n_items
     if not n_unpaired:
         return []
     return [
@@ -397,12 +424,17 @@ def _benchmarks_of_mean(pairs: Sequence[PairedAnswers],
                         found: Sequence[Difference]) -> set[str]:
     """Return the benchmarks that the observed mean is over.
 
-    Of answers, these are all benchmarks; of accuracies, the main ones.
+    The mean of answers is over all benchmarks, and the mean of accuracies is
+    over the main benchmarks.
     """
     if accuracies is None:
         return {pair.benchmark for pair in pairs}
-    observed = {part.benchmark for part in found if part.kind == OBSERVED}
-    return observed & {*accuracies[0].main}
+    of_a, _ = accuracies
+    main = set()
+    for part in found:
+        if part.kind == OBSERVED and part.benchmark in of_a.main:
+            main.add(part.benchmark)
+    return main
 
 
 def _decisive(found: Sequence[Difference], predictor: Optional[Predictor],
@@ -416,15 +448,19 @@ def _decisive(found: Sequence[Difference], predictor: Optional[Predictor],
     decides if its verdict is better or worse, in the direction of the
     predicted difference.
 
-    A combined difference is taken before an observed one, and that before a
-    predicted one. But if there is a predictor, an observed mean comes before
-    a predicted mean and before the main benchmarks only if it is over the main
-    benchmarks of the predictor, all that are predictable. `observed` are the
-    benchmarks that it is over.
+    For the same benchmark or mean, a combined difference is taken before an
+    observed difference, and an observed difference before a predicted one.
+    With a predictor, there is an exception for an observed mean. It is taken
+    before a predicted mean and before the main benchmarks only if it is over
+    main benchmarks of the predictor alone, and over all of them that are
+    predictable. `observed` are the benchmarks that the observed mean is over.
     """
-    main = predictable_main(predictor) if predictor else []
-    is_of_main = predictor is None or (observed.issuperset(main)
-                                       and observed.issubset(predictor.main))
+    main = []
+    is_of_main = True
+    if predictor:
+        main = predictable_main(predictor)
+        has_all = observed.issuperset(main)
+        is_of_main = has_all and observed.issubset(predictor.main)
     named: dict[str, Difference] = {}
     usual = [MEAN, *main]
     # A later kind replaces an earlier one.
@@ -433,24 +469,40 @@ def _decisive(found: Sequence[Difference], predictor: Optional[Predictor],
             if part.kind != kind:
                 continue
             name = name_of(part)
-            is_other_mean = (kind, name) == (OBSERVED, MEAN) and not is_of_main
-            if is_other_mean and MEAN in named:
-                # The predicted mean stays.
-                continue
-            if is_other_mean:
+            is_observed_mean = kind == OBSERVED and name == MEAN
+            if is_observed_mean and not is_of_main:
+                if MEAN in named:
+                    # The predicted mean stays.
+                    continue
                 usual = [*main, MEAN]
             named[name] = part
     if decided_by:
         if decided_by not in named:
-            raise InputError('what decides', f'one of {", ".join(named)}',
+            choices = ', '.join(named)
+            raise InputError('what decides', f'one of {choices}',
                              repr(decided_by), 'Let one of these decide.')
         return named[decided_by]
-    others = [name for name in named if name != LOSS]
-    usual += [*others, LOSS]
-    chosen = named[next(name for name in usual if name in named)]
-    loss = named.get(LOSS)
+    loss = named.pop(LOSS, None)
+    if loss is None:
+        return _first_of(named, usual)
+    if not named:
+        return loss
+    chosen = _first_of(named, usual)
     is_undecided = chosen.kind == PREDICTED and chosen.verdict == UNCLEAR
-    if loss is None or not is_undecided:
-        return chosen
     direction = BETTER if chosen.value > 0 else WORSE
-    return loss if loss.verdict == direction else chosen
+    if is_undecided and loss.verdict == direction:
+        return loss
+    return chosen
+
+
+def _first_of(named: Mapping[str, Difference],
+              usual: Sequence[str]) -> Difference:
+    """Return the first difference in the order of the names `usual`.
+
+    Differences with other names come last, in their own order.
+    """
+    for name in usual:
+        if name in named:
+            return named[name]
+    first, *_ = named.values()
+    return first

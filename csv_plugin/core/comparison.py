@@ -50,8 +50,9 @@ class Comparison:
 
     def __repr__(self) -> str:
         a, b = self.models
+        probability = f'{self.decisive.probability:.3f}'
         return (f'Comparison({b} beside {a}: {self.verdict}, '
-                f'P(better) {self.decisive.probability:.3f})')
+                f'P(better) {probability})')
 
     def __str__(self) -> str:
         """Return the names of A and B, the verdict, and all tables."""
@@ -71,16 +72,23 @@ class Comparison:
         for heading, kind in _TABLES:
             parts = self.of_kind(kind)
             if parts:
-                tables.append((heading, _rows(parts)))
+                rows = _rows(parts)
+                tables.append((heading, rows))
         if self.answers:
-            tables.append(('Items', _answer_rows(self)))
+            rows = _answer_rows(self)
+            tables.append(('Items', rows))
         return tables
 
     @property
     def models(self) -> tuple[str, str]:
-        """Return the names of A and of B, of several runs with commas."""
+        """Return the name of A and the name of B.
+
+        If it has several runs, their names are joined with commas.
+        """
         runs_of_a, runs_of_b = self.runs
-        return ', '.join(runs_of_a), ', '.join(runs_of_b)
+        a = ', '.join(runs_of_a)
+        b = ', '.join(runs_of_b)
+        return a, b
 
     @property
     def verdict(self) -> str:
@@ -97,7 +105,9 @@ class Comparison:
         It is about the recipes of A and B if the decisive difference includes
         the noise of runs, else about these two runs only.
         """
-        return OF_RECIPES if RUNS in self.decisive.noises else OF_RUNS
+        if RUNS in self.decisive.noises:
+            return OF_RECIPES
+        return OF_RUNS
 
     def of_kind(self, kind: str) -> list[Difference]:
         """Return the differences of one kind, such as 'predicted'."""
@@ -117,17 +127,18 @@ class Comparison:
         rows = []
         for pair in self.answers:
             observed = parts[OBSERVED, pair.benchmark]
+            predicted = parts.get((PREDICTED, pair.benchmark))
             error = pair.noise.error
             # With n items, errors are proportional to 1 / sqrt(n). Noise is
             # taken as normal, which is too little if few items are needed.
-            alone = replace(observed, noises={ITEMS: Noise.even(error)})
-            needed = (alone.size_to_detect / alone.margin)**2
+            noises = {ITEMS: Noise.even(error)}
+            by_items = replace(observed, noises=noises)
+            too_large_by = by_items.size_to_detect / by_items.margin
             row = {**vars(pair), 'noise': error, 'worth': None}
-            row['needed'] = pair.n_items * needed
-            if (PREDICTED, pair.benchmark) in parts:
-                predicted = parts[PREDICTED, pair.benchmark]
-                worth = (error / predicted.errors[PREDICTOR])**2
-                row['worth'] = pair.n_items * worth
+            row['needed'] = pair.n_items * too_large_by**2
+            if predicted:
+                ratio = error / predicted.errors[PREDICTOR]
+                row['worth'] = pair.n_items * ratio**2
             rows.append(row)
         return rows
 
@@ -135,6 +146,7 @@ class Comparison:
         """Return plain values for JSON, with accuracies as fractions."""
         a, b = self.models
         runs_of_a, runs_of_b = self.runs
+        differences = [part.to_dict() for part in self.differences]
         return {
             'a': a,
             'b': b,
@@ -146,7 +158,7 @@ class Comparison:
             'verdict': self.verdict,
             'about': self.about,
             'decisive': self.decisive.to_dict(),
-            'differences': [part.to_dict() for part in self.differences],
+            'differences': differences,
             'answers': self.items(),
             'notes': [*self.notes]
         }
@@ -171,7 +183,9 @@ def number_of(part: Difference,
 def interval_of(part: Difference) -> str:
     """Return the interval of a difference as text, such as '-0.50 to +1.20'.
     """
-    return f'{number_of(part, part.low)} to {number_of(part, part.high)}'
+    low = number_of(part, part.low)
+    high = number_of(part, part.high)
+    return f'{low} to {high}'
 
 
 def check_no_mean(where: str, benchmarks: Collection[str]) -> None:
@@ -188,7 +202,9 @@ def check_no_mean(where: str, benchmarks: Collection[str]) -> None:
 
 def name_of(part: Difference) -> str:
     """Return the benchmark of a difference, or 'loss' for the mean loss."""
-    return LOSS if part.kind == LOSS else part.benchmark
+    if part.of_losses:
+        return LOSS
+    return part.benchmark
 
 
 def _rows(parts: list[Difference]) -> list[list[str]]:
@@ -214,12 +230,8 @@ def _rows(parts: list[Difference]) -> list[list[str]]:
         detectable = 'none'
         if part.detectable is not None:
             detectable = number_of(part, part.detectable, '')
-        row = [
-            name_of(part),
-            number_of(part, part.value),
-            interval_of(part), f'{part.probability:.3f}', part.verdict,
-            detectable
-        ]
+        row = [name_of(part), number_of(part, part.value), interval_of(part)]
+        row += [f'{part.probability:.3f}', part.verdict, detectable]
         if has_items:
             row.append(number_of(part, part.by_items, ''))
         for origin in origins:

@@ -30,12 +30,13 @@ fraction in 0..1, found 54.3. Divide percentages by 100.
                  found: str, remedy: str) -> None:
         # The four texts have at most 950 characters together. Three of them
         # have at most 230 each; `found` may have what these leave.
-        most_in_all, most_in_part = 950, 230
+        most_in_all = 950
+        most_in_part = 230
         place = _line(os.fspath(where), most_in_part)
         expected = _line(expected, most_in_part)
         remedy = _line(remedy, most_in_part)
-        n_others = len(place) + len(expected) + len(remedy)
-        found = _line(found, most_in_all - n_others)
+        n_left = most_in_all - len(place) - len(expected) - len(remedy)
+        found = _line(found, n_left)
         super().__init__(f'{place}: expected {expected}, found {found}. '
                          f'{remedy}')
 
@@ -44,10 +45,11 @@ class PublicNames:
     """Base class: tab completion offers no private names of its objects."""
 
     def __dir__(self) -> list[str]:
+        """Return all names but the private ones."""
         names = []
         for name in super().__dir__():
-            is_private = name[:1] == '_' and name[:2] != '__'
-            if not is_private:
+            is_special = name.startswith('__')
+            if is_special or not name.startswith('_'):
                 names.append(name)
         return names
 
@@ -89,9 +91,9 @@ def utf8_bytes(text: str, where: str = 'text') -> bytes:
 def check_list(where: str, several: object) -> None:
     """Raise an `InputError` if a text or a path is given instead of a list."""
     if isinstance(several, (str, os.PathLike)):
-        name = os.fspath(several)
-        raise InputError(where, 'a list', repr(name),
-                         f'Put it into a list: [{name!r}].')
+        name = repr(os.fspath(several))
+        raise InputError(where, 'a list', name,
+                         f'Put it into a list: [{name}].')
 
 
 def check_unique(where: str,
@@ -121,11 +123,15 @@ def nearest_names(missing: Iterable[str],
     near = []
     # Only three, as a search among many known names takes long.
     for name in islice(missing, 3):
-        wanted = digits(look(name))
-        alike = [seen for seen in by_look if digits(seen) == wanted]
-        for seen in get_close_matches(look(name), alike, n=1, cutoff=0.75):
-            near.append(repr(by_look[seen]))
-    return f'Did you mean {", ".join(near)}? ' if near else ''
+        seen = look(name)
+        wanted = digits(seen)
+        alike = [other for other in by_look if digits(other) == wanted]
+        for nearest in get_close_matches(seen, alike, n=1, cutoff=0.75):
+            near.append(repr(by_look[nearest]))
+    if not near:
+        return ''
+    listed = ', '.join(near)
+    return f'Did you mean {listed}? '
 
 
 def digits(text: str) -> str:
@@ -139,8 +145,10 @@ def check_choice(where: str,
                  remedy: str = 'Choose one of these.') -> None:
     """Raise an `InputError` if `name` is not one of the choices."""
     if name not in choices:
-        raise InputError(where, f'one of {", ".join(choices)}', repr(name),
-                         nearest_names([name], choices) + remedy)
+        listed = ', '.join(choices)
+        similar = nearest_names([name], choices)
+        raise InputError(where, f'one of {listed}', repr(name),
+                         similar + remedy)
 
 
 def check_known(where: str,
@@ -155,6 +163,6 @@ def check_known(where: str,
     check_list('models', names)
     for name in names:
         if name not in known:
+            similar = nearest_names([name], known)
             raise InputError(where, f'{where} of every model',
-                             f'none of {name!r}',
-                             nearest_names([name], known) + remedy)
+                             f'none of {name!r}', similar + remedy)

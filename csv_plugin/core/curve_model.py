@@ -1,11 +1,12 @@
 """Distributions of accuracies for methods that predict one number only.
 
 The mean-loss baseline and the method of the paper predict accuracies along a
-curve (Eq. 2), but say nothing of errors. This file adds a distribution, from
-the errors of each model when its family is left out of the fit. On a
-benchmark, the exponents of all models scatter about the curve independently,
-with the same standard deviation. `core.joint` uses a `CurveModel` in the same
-way as the full model of accuracies (core.accuracy_model).
+curve (Eq. 2), without any estimate of their errors. This file adds a
+distribution, which is estimated from the errors of each model when its family
+is left out of the fit. On a benchmark, the exponents of all models scatter
+about the curve independently, with the same standard deviation. `core.joint`
+uses a `CurveModel` in the same way as the full model of accuracies
+(core.accuracy_model).
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,7 +38,8 @@ class Exponents:
 
     def take(self, rows: NDArray) -> 'Exponents':
         """Return the exponents of the models in these rows."""
-        return Exponents(self.values[rows], self.families[rows])
+        values = self.values[rows]
+        return Exponents(values, self.families[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,25 +82,28 @@ class CurveModel:
         self.noise = 1 / filled_items(observed.n_items)
         # How far accuracies are above the floor: 0 at the floor, 1 at 1.
         above = left_out_accuracies - self.floor
-        most_above = np.maximum(1 - self.floor, TINY)
-        share = np.clip(above / most_above, *SHARES)
+        most = np.maximum(1 - self.floor, TINY)
+        share = np.clip(above / most, *SHARES)
         errors = observed.accuracies - left_out_accuracies
         self.variance = self._variance(errors, share)
         self.usual_deviations = np.sqrt(self.variance)
-        exponents = np.log(share / (1 - share))
+        odds = share / (1 - share)
+        exponents = np.log(odds)
         families = families_by_number(observed.families)
-        self._left_out_rows = Exponents(exponents, families)
-        mean, variance = self.exponents([self._left_out_rows])
+        left_out_rows = Exponents(exponents, families)
+        self._left_out_rows = left_out_rows
+        mean, variance = self.exponents([left_out_rows])
         self.left_out = LeftOut.of(mean, variance, observed.accuracies,
                                    self.floor, self.noise)
         # Tails are fitted to all benchmarks. If the stretch could be below 1,
         # intervals might be narrower than the errors from which they are made.
-        all_teach = np.ones(len(self.floor), bool)
-        self.tails, self.between = self.left_out.calibrate(
+        all_teach = np.ones_like(self.floor, bool)
+        calibrated = self.left_out.calibrate(
             families,
             teaching=all_teach,
             least_degrees=settings.least_degrees,
             least_stretch=1.)
+        self.tails, self.between = calibrated
 
     def _variance(self, errors: NDArray, share: NDArray) -> NDArray:
         """Return the variance of exponents about each curve, `(B,)`.
@@ -109,22 +114,25 @@ class CurveModel:
         """
         # Least standard deviation of an exponent, and the standard deviation
         # if no benchmark has any error to estimate it from.
-        least, unknown = 0.01, 1.
+        least = 0.01
+        unknown = 1.
         seen = ~np.isnan(errors)
         slopes = (1 - self.floor) * share * (1 - share)
+        squares = np.where(seen, slopes**2, 0)
+        square_slope = squares.sum(axis=0)
         predicted = self.left_out_accuracies
         noise = self.noise * predicted * (1 - predicted)
         # The variance follows from E[error^2 - noise of items] = slope^2 x
         # variance of the exponent, with both sides summed over models.
-        excess_squares = errors**2 - noise
-        excess = np.nansum(excess_squares, axis=0)
-        square_slopes = np.where(seen, slopes**2, 0)
-        square_slope = np.maximum(square_slopes.sum(axis=0), TINY)
-        variance = np.maximum(excess / square_slope, least**2)
+        excess = errors**2 - noise
+        variance = np.nansum(excess, axis=0)
+        variance /= np.maximum(square_slope, TINY)
+        variance = np.maximum(variance, least**2)
         is_known = seen.any(axis=0)
         usual = unknown**2
         if is_known.any():
-            usual = np.median(variance[is_known])
+            known = variance[is_known]
+            usual = np.median(known)
         return np.where(is_known, variance, usual)
 
     @property
@@ -163,20 +171,24 @@ class CurveModel:
         return self._joint(self._left_out_rows)
 
     def _joint(self, rows: Exponents) -> Joint:
-        mean, variance = self.exponents([rows])
-        return Joint(self, [rows], mean, variance)
+        """Return the joint distribution of the models with these exponents."""
+        model_rows = [rows]
+        mean, variance = self.exponents(model_rows)
+        return Joint(self, model_rows, mean, variance)
 
     def exponents(self,
                   model_rows: Sequence[Exponents]) -> tuple[NDArray, NDArray]:
         """Return the means and the variances of exponents, `(M, B)` each."""
-        means = model_rows[0].values
+        (rows, ) = model_rows
+        means = rows.values
         variances = np.broadcast_to(self.variance, means.shape)
         return means, variances
 
     def covariance(self, model_rows: Sequence[Exponents]) -> Floats:
         """Return covariances of exponents between models, `(B, M, M)`."""
-        n_models = len(model_rows[0].values)
-        return self.variance[:, None, None] * np.eye(n_models)
+        (rows, ) = model_rows
+        identity = np.eye(len(rows.values))
+        return self.variance[:, None, None] * identity
 
 
 def mean_loss_model(loss: NDArray, observed: Observed) -> CurveModel:
@@ -184,22 +196,28 @@ def mean_loss_model(loss: NDArray, observed: Observed) -> CurveModel:
 
     `loss` is the mean loss of each fitted model, `(M,)`.
     """
-    accuracies, chance = observed.accuracies, observed.chance
+    accuracies = observed.accuracies
+    chance = observed.chance
     curves = _mean_loss_curves(loss, accuracies, chance)
+    # Predictions for each family from all other families.
     left_out = np.full(accuracies.shape, np.nan)
     names = np.asarray(observed.families)
     for family in np.unique(names):
         out = names == family
-        if out.all():
+        kept = ~out
+        if not kept.any():
             continue
-        others = accuracies[~out]
-        part = _mean_loss_curves(loss[~out], others, chance)
-        exponents = part.exponents(loss[out, None])
-        left_out[out] = accuracy_of(exponents, part.floor)
+        accuracies_kept = accuracies[kept]
+        part = _mean_loss_curves(loss[kept], accuracies_kept, chance)
+        one_column = loss[out, None]
+        exponents = part.exponents(one_column)
+        predicted = accuracy_of(exponents, part.floor)
         # Where no model of another family was run, there is no prediction.
-        alone = np.isnan(others).all(axis=0)
-        left_out[np.ix_(out, alone)] = np.nan
-    left_out[np.isnan(accuracies)] = np.nan
+        alone = np.isnan(accuracies_kept).all(axis=0)
+        predicted[:, alone] = np.nan
+        left_out[out] = predicted
+    was_not_run = np.isnan(accuracies)
+    left_out[was_not_run] = np.nan
     return CurveModel(curves, left_out, observed)
 
 
@@ -213,11 +231,12 @@ def _mean_loss_curves(loss: NDArray, accuracies: NDArray,
     n_benchmarks = len(chance)
     alpha = np.zeros(n_benchmarks)
     beta = np.zeros(n_benchmarks)
-    floor = np.array(chance, float)
-    for b, column in enumerate(accuracies.T):
-        if not np.isnan(column).all():
-            curve = fit_mean_loss(loss, column, float(chance[b]))
-            alpha[b] = curve.alpha
-            beta[b] = curve.beta
-            floor[b] = curve.floor
+    floor = chance.astype(float)
+    was_run = ~np.isnan(accuracies)
+    for b in np.flatnonzero(was_run.any(axis=0)):
+        of_benchmark = accuracies[:, b]
+        curve = fit_mean_loss(loss, of_benchmark, float(chance[b]))
+        alpha[b] = curve.alpha
+        beta[b] = curve.beta
+        floor[b] = curve.floor
     return Curves(alpha, beta, floor)

@@ -1,7 +1,7 @@
 """Compute the differences of two models or recipes, each with its noise.
 
-All differences are B - A, where A is one run or several runs of one recipe; B
-likewise. They are differences of mean losses, of predicted accuracies, of
+All differences are B - A, where A is one run or several runs of one recipe,
+and so is B. They are differences of mean losses, of predicted accuracies, of
 accuracies on items that both answered, and of observed accuracies.
 """
 from collections.abc import Mapping, Sequence
@@ -47,15 +47,24 @@ def difference_of_losses(measured: ComparedLosses, level: float) -> Difference:
     # unknown, too, `text_noise` raises the error.
     if len(measured.texts) > 1 or not measured.recipes:
         gaps = measured.weights @ measured.losses
-        sources = [name.rpartition('/')[0] for name in measured.texts]
+        sources = []
+        for name in measured.texts:
+            source, _, _ = name.rpartition('/')
+            sources.append(source)
         noises[TEXTS] = text_noise(gaps, measured.shares, sources)
     if measured.recipes:
         noises[RUNS] = _noise_of_recipes(means, measured)
-    n_a = measured.n_runs[0]
-    mean_of_a = float(means[:n_a].mean())
-    margin = LOSS_MARGIN * mean_of_a
+    n_a, _ = measured.n_runs
+    of_a = means[:n_a]
+    margin = LOSS_MARGIN * float(of_a.mean())
     value = float(measured.weights @ means)
-    return Difference(LOSS, '', value, noises, level, margin)
+    return Difference(
+        kind=LOSS,
+        benchmark='',
+        value=value,
+        noises=noises,
+        level=level,
+        margin=margin)
 
 
 def _noise_of_recipes(values: NDArray, measured: ComparedLosses) -> Noise:
@@ -70,7 +79,7 @@ def _noise_of_recipes(values: NDArray, measured: ComparedLosses) -> Noise:
 def predictable(predictor: Predictor) -> list[str]:
     """Return the benchmarks on which some training models are above chance.
 
-    Accuracies on the other benchmarks are not predictable yet.
+    Accuracies on all other benchmarks are not predictable yet.
     """
     found = []
     for part in predictor.benchmarks:
@@ -81,8 +90,11 @@ def predictable(predictor: Predictor) -> list[str]:
 
 def predictable_main(predictor: Predictor) -> list[str]:
     """Return the predictable benchmarks that count in means."""
-    main = predictor.main
-    return [name for name in predictable(predictor) if name in main]
+    found = []
+    for part in predictor.benchmarks:
+        if part.main and not part.at_chance:
+            found.append(part.benchmark)
+    return found
 
 
 def predicted_differences(predictor: Predictor, joint: Joint,
@@ -96,13 +108,14 @@ def predicted_differences(predictor: Predictor, joint: Joint,
     """
     names = predictor.names
     # For each difference, the weights of the benchmarks in it, `(B,)`.
-    shares = {}
-    for name in predictable(predictor):
-        shares[name] = np.isin(names, name).astype(float)
+    single = np.eye(len(names))
+    of_single = dict(zip(names, single))
+    shares = {name: of_single[name] for name in predictable(predictor)}
     main = predictable_main(predictor)
     if len(main) > 1:
         check_no_mean('predictor', shares)
-        shares[MEAN] = np.isin(names, main) / len(main)
+        is_main = np.isin(names, main)
+        shares[MEAN] = is_main / len(main)
     n_items = {}
     for part in predictor.benchmarks:
         n_items[part.benchmark] = part.n_items
@@ -126,19 +139,26 @@ def _predicted_difference(joint: Joint, measured: ComparedLosses, name: str,
     """Return the predicted difference of one benchmark or of a mean.
 
     `share`, `(B,)`, has the weights of the benchmarks, which add up to 1, and
-    `name` is that of the benchmark or `MEAN`.
+    `name` is the name of the benchmark or `MEAN`.
     """
     n_compared = measured.n_compared
     compared = joint.take(np.arange(n_compared))
     of_models = measured.weights[:n_compared]
     weights = np.outer(of_models, share)
     shift = compared.sum(weights, level)
-    degrees = joint.model.tails.degrees
-    noises = {PREDICTOR: Noise.of_sum(shift, level, degrees)}
+    tails = joint.model.tails
+    noise = Noise.of_sum(shift, level, tails.degrees)
+    noises = {PREDICTOR: noise}
     if measured.recipes:
         values = joint.accuracies @ share
         noises[RUNS] = _noise_of_recipes(values, measured)
-    return Difference(PREDICTED, name, shift.value, noises, level, margin)
+    return Difference(
+        kind=PREDICTED,
+        benchmark=name,
+        value=shift.value,
+        noises=noises,
+        level=level,
+        margin=margin)
 
 
 def _detectable_by_items(part: Difference, accuracies: NDArray,
@@ -147,18 +167,21 @@ def _detectable_by_items(part: Difference, accuracies: NDArray,
     """Return the difference that running the benchmark could detect.
 
     `part` is the predicted difference on this benchmark, and `accuracies`,
-    `(M,)`, are the accuracies that are predicted for it. The result is None as
-    in `Difference.detectable`.
+    `(M,)`, are the accuracies that are predicted for it. The result is None in
+    the same case as `Difference.detectable`.
     """
-    n_a = measured.n_runs[0]
-    of_a = float(accuracies[:n_a].mean())
-    of_b = float(accuracies[n_a:measured.n_compared].mean())
+    n_a, _ = measured.n_runs
+    runs_of_a = accuracies[:n_a]
+    runs_of_b = accuracies[n_a:measured.n_compared]
+    of_a = float(runs_of_a.mean())
+    of_b = float(runs_of_b.mean())
     noise = items_noise((of_a, of_b), n_items, measured.n_runs)
     noises = {ITEMS: noise}
     # Observed accuracies would have the same noise of runs.
     if RUNS in part.noises:
         noises[RUNS] = part.noises[RUNS]
-    return replace(part, noises=noises).detectable
+    observed = replace(part, noises=noises)
+    return observed.detectable
 
 
 def pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:
@@ -172,16 +195,20 @@ def pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:
     pairs = []
     for benchmark, answers in a.items():
         others = b.get(benchmark, {})
-        items = sorted(answers.keys() & others.keys())
+        of_both = answers.keys() & others.keys()
+        items = sorted(of_both)
         if items:
             of_a = [answers[item] for item in items]
             of_b = [others[item] for item in items]
-            pairs.append(PairedAnswers.of(benchmark, of_a, of_b))
+            pair = PairedAnswers.of(benchmark, of_a, of_b)
+            pairs.append(pair)
     if not pairs:
+        names_of_a = ', '.join(a) or 'no benchmark'
+        names_of_b = ', '.join(b) or 'no benchmark'
         raise InputError(
             'answers of A and B', 'items that both answered',
-            f'none; A answered items of {", ".join(a) or "no benchmark"}, and '
-            f'B answered items of {", ".join(b) or "no benchmark"}',
+            f'none; A answered items of {names_of_a}, and '
+            f'B answered items of {names_of_b}',
             'Run both models on the same benchmarks, with the '
             'same prompts, metric and few-shot examples.')
     return pairs
@@ -193,11 +220,11 @@ def differences_of_answers(pairs: Sequence[PairedAnswers],
     """Return the observed differences, then the combined ones.
 
     `found` may contain predicted differences. A benchmark that has a predicted
-    and an observed difference gets a combined one: the mean of the two,
+    and an observed difference gets a combined difference: the mean of both,
     weighted by their precision. The noise of runs of the predicted difference
-    is added to the observed one, too, because another seed would change both
-    in the same way. The mean over benchmarks is combined only if the answers
-    are on exactly the `main` benchmarks.
+    is added to the observed difference, too, because another seed would change
+    both in the same way. The mean over benchmarks is combined only if the
+    answers are on exactly the `main` benchmarks.
     """
     predicted = {}
     for part in found:
@@ -209,28 +236,31 @@ def differences_of_answers(pairs: Sequence[PairedAnswers],
     observed = []
     for pair in pairs:
         noises = {ITEMS: pair.noise}
-        observed.append(
-            Difference(OBSERVED, pair.benchmark, pair.value, noises, level,
-                       margin))
-    if len(pairs) > 1:
+        difference = Difference(OBSERVED, pair.benchmark, pair.value, noises,
+                                level, margin)
+        observed.append(difference)
+    n_pairs = len(pairs)
+    if n_pairs > 1:
         check_no_mean('answers', benchmarks)
         values = [pair.value for pair in pairs]
         value = float(np.mean(values))
         of_items = [pair.noise for pair in pairs]
-        equal_weights = np.full(len(pairs), 1 / len(pairs))
+        equal_weights = np.full(n_pairs, 1 / n_pairs)
         noises = {ITEMS: noise_of_sum(of_items, equal_weights)}
-        observed.append(
-            Difference(OBSERVED, MEAN, value, noises, level, margin))
+        difference = Difference(OBSERVED, MEAN, value, noises, level, margin)
+        observed.append(difference)
     with_runs = []
     combined = []
     for part in observed:
         other = predicted.get(part.benchmark)
-        if other is not None and RUNS in other.noises:
+        if other is None:
+            with_runs.append(part)
+            continue
+        if RUNS in other.noises:
             noises = {**part.noises, RUNS: other.noises[RUNS]}
             part = replace(part, noises=noises)
         with_runs.append(part)
-        if other is not None:
-            combined.append(combine(other, part))
+        combined.append(combine(other, part))
     return [*with_runs, *combined]
 
 
@@ -239,9 +269,10 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
     """Return the observed difference on each benchmark, then of the mean.
 
     A table has a row for each run; accuracies are averaged over the runs. The
-    mean is over the main benchmarks of the table of A, and is left out if
-    there are fewer than two. With one run each, the noise comes from the
-    number of items. With several runs, it comes from the scatter of the runs.
+    mean is over the main benchmarks of the table of A, and is left out if it
+    has fewer than two main benchmarks. With one run each, the noise comes from
+    the number of items. With several runs, it comes from the scatter of the
+    runs.
 
     Raises:
         InputError: No benchmark has accuracies of all runs (and, with one run
@@ -253,8 +284,7 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
     items = _items_of_both(a, b)
     for name, n_items in items.items():
         has_noise = n_items > 0 or n_runs != (1, 1)
-        is_complete = _is_complete(a, name) and _is_complete(b, name)
-        if has_noise and is_complete:
+        if has_noise and _is_complete(a, name) and _is_complete(b, name):
             names.append(name)
     if not names:
         raise InputError(
@@ -268,20 +298,23 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
     # For each difference, the weights of the benchmarks in it, `(B,)`.
     single = np.eye(len(names))
     shares = dict(zip(names, single))
-    is_main = np.isin(names, a.main).astype(float)
-    if is_main.sum() > 1:
+    is_main = np.isin(names, a.main)
+    n_main = is_main.sum()
+    if n_main > 1:
         check_no_mean('accuracies', shares)
-        shares[MEAN] = is_main / is_main.sum()
+        shares[MEAN] = is_main / n_main
     found = []
     for name, share in shares.items():
         of_a = a.values @ share
         of_b = b.values @ share
+        noises = {}
         if n_runs == (1, 1):
-            noises = {ITEMS: _noise_of_items(a, b, share, items)}
+            noises[ITEMS] = _noise_of_items(a, b, share, items)
         else:
-            noises = {RUNS: run_noise((of_a, of_b), n_runs)}
-        value = float(of_b.mean() - of_a.mean())
-        difference = Difference(OBSERVED, name, value, noises, level, margin)
+            noises[RUNS] = run_noise((of_a, of_b), n_runs)
+        value = of_b.mean() - of_a.mean()
+        difference = Difference(OBSERVED, name, float(value), noises, level,
+                                margin)
         found.append(difference)
     return found
 
@@ -292,9 +325,10 @@ def _items_of_both(a: AccuracyTable, b: AccuracyTable) -> dict[str, int]:
     It is 0 where both tables do not know it. Raises an `InputError` if the
     tables state different numbers.
     """
-    items_of_b = dict(zip(b.benchmarks, b.n_items.tolist()))
+    items_of_a = _items_of(a)
+    items_of_b = _items_of(b)
     found = {}
-    for name, of_a in zip(a.benchmarks, a.n_items.tolist()):
+    for name, of_a in items_of_a.items():
         if name not in items_of_b:
             continue
         of_b = items_of_b[name]
@@ -305,6 +339,12 @@ def _items_of_both(a: AccuracyTable, b: AccuracyTable) -> dict[str, int]:
                              'Give accuracies on the same items.')
         found[name] = of_a or of_b
     return found
+
+
+def _items_of(table: AccuracyTable) -> dict[str, int]:
+    """Return the number of items of each benchmark, 0 if unknown."""
+    n_items = table.n_items.tolist()
+    return dict(zip(table.benchmarks, n_items))
 
 
 def _is_complete(table: AccuracyTable, benchmark: str) -> bool:
@@ -320,11 +360,13 @@ def _noise_of_items(a: AccuracyTable, b: AccuracyTable, share: NDArray,
     `share`, `(B,)`, has the weights of the benchmarks of `a` and `b` in the
     difference, and `items` the number of items of each benchmark by name.
     """
+    (all_of_a, ) = a.values.tolist()
+    (all_of_b, ) = b.values.tolist()
     noises = []
-    for k, name in enumerate(a.benchmarks):
-        pair = float(a.values[0, k]), float(b.values[0, k])
+    for name, of_a, of_b in zip(a.benchmarks, all_of_a, all_of_b):
         n_items = items[name]
-        error = items_noise(pair, n_items, (1, 1)).error
-        # As for answers, so that a few items decide nothing.
-        noises.append(Noise.even(error, max(n_items - 1, 1)))
+        normal = items_noise((of_a, of_b), n_items, (1, 1))
+        # Student's t, as for answers, so that a few items decide nothing.
+        freedom = max(n_items - 1, 1)
+        noises.append(Noise.even(normal.error, freedom))
     return noise_of_sum(noises, share)

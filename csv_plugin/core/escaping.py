@@ -39,7 +39,9 @@ _NOT_IN_FILE_NAMES = re.compile(r'^[.]|[/\x00-\x1f\x7f\ud800-\udfff]')
 
 
 def one_line(text: str, kept: str = '') -> str:
-    r"""Replace invisible characters by Python escapes, except those in `kept`.
+    r"""Replace invisible characters by Python escapes.
+
+    Characters in `kept` stay as they are.
 
     >>> one_line('a\nb')
     'a\\nb'
@@ -73,10 +75,12 @@ def same_look(text: str) -> str:
     for letter in normalize('NFKC', text):
         is_format = category(letter) == 'Cf'
         is_variant = ord(letter) in _VARIANTS
-        if not is_format and not is_variant and letter not in _BLANK:
+        is_blank = letter in _BLANK
+        if not (is_format or is_variant or is_blank):
             seen += letter
-    folded = normalize('NFKC', seen.casefold()).translate(_ALIKE)
-    return ' '.join(folded.split())
+    folded = normalize('NFKC', seen.casefold())
+    words = folded.translate(_ALIKE).split()
+    return ' '.join(words)
 
 
 def did_you_mean(missing: Iterable[str], known: Iterable[str]) -> str:
@@ -123,19 +127,28 @@ def markdown(text: str) -> str:
     Markup in the text is escaped. Addresses of web pages do not become links;
     e-mail addresses may.
     """
-    line = one_line(' '.join(text.split()))
-    return _MARKS.sub(lambda m: _ENTITIES.get(m[0], '\\' + m[0]), line)
+    line = ' '.join(text.split())
+    return _MARKS.sub(_escaped, one_line(line))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """Return how Markdown shows a character of markup as it is."""
+    character = found[0]
+    return _ENTITIES.get(character, '\\' + character)
 
 
 def csv_cell(text: str) -> str:
     """Return a text for a CSV cell, with an apostrophe before a formula."""
-    return f"'{text}" if _FORMULA.match(text) else text
+    if _FORMULA.match(text):
+        return f"'{text}"
+    return text
 
 
 def from_csv_cell(cell: str) -> str:
     """Return the text for which `csv_cell` wrote this cell."""
-    escaped = cell.startswith("'") and _FORMULA.match(cell)
-    return cell[1:] if escaped else cell
+    if _FORMULA.match(cell):
+        return cell.removeprefix("'")
+    return cell
 
 
 def is_file_name(name: str) -> bool:

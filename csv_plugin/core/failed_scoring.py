@@ -1,4 +1,4 @@
-"""Refuse losses that no model can have, as written when scoring fails."""
+"""Refuse losses that no model can have, as a failed scoring writes."""
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,9 +17,9 @@ def check_spread(where: str, models: Sequence[str], losses: NDArray,
                  least: int) -> None:
     """Check that the losses of each model differ, and are mostly above 0.
 
-    `losses` are those of M models on K units, such as texts, `(M, K)`. Losses
-    that are NaN are ignored. A model with losses on fewer than `least` units
-    is not checked. Errors call the losses `where`.
+    `losses`, `(M, K)`, are the losses of M models on K units, such as texts.
+    Losses that are NaN are ignored. A model with losses on fewer than `least`
+    units is not checked. Errors call the losses `where`.
 
     Raises:
         InputError: The losses of a model are 0 on all units; or 0 on more than
@@ -30,12 +30,12 @@ def check_spread(where: str, models: Sequence[str], losses: NDArray,
     nothing = 1e-9
     # With fewer units, all losses may happen to be equal after rounding.
     few = 5
-    # Share of the losses, the lowest and also the highest, that is left out
-    # before the range is taken.
+    # Before the range is taken, this share of the losses is left out at each
+    # end: the lowest and the highest losses.
     ends = 0.05
     # Smallest range of the remaining losses that is accepted, divided by the
-    # highest of them. Among 335 public models and checkpoints, the smallest
-    # ratio is 0.14.
+    # highest remaining loss. Among 335 public models and checkpoints, the
+    # smallest such ratio is 0.14.
     least_range = 1e-4
     for model, row in zip(models, losses):
         known = row[~np.isnan(row)]
@@ -70,7 +70,7 @@ def check_means(where: str, models: Sequence[str], means: NDArray, low: float,
         InputError: A mean loss is less than `low / 100` or greater than
             `100 * high`.
     """
-    # Sound mean losses are within this factor of the usual range.
+    # Mean losses are accepted within this factor of the usual range.
     far = 100
     for model, mean in zip(models, means):
         if mean < low / far or mean > high * far:

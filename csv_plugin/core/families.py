@@ -34,7 +34,10 @@ def rows_of_families(families: NDArray) -> list[Integers]:
 
 
 def numbers_of(families: Optional[Sequence[str]], n_models: int) -> Integers:
-    """Return `families_by_number`; with None, each model is a family alone.
+    """Return the number of each model's family, `(M,)`.
+
+    `families` has the name of each model's family. If it is None, each of the
+    `n_models` models is a family by itself.
     """
     if families is None:
         return np.arange(n_models)
@@ -44,11 +47,12 @@ def numbers_of(families: Optional[Sequence[str]], n_models: int) -> Integers:
 def weights_of_models(families: NDArray) -> Floats:
     """Return the weight of each model, by the size of its family, `(M,)`.
 
-    Models of one family are similar, so k of them tell less than k independent
-    models. Each of k models of a family weighs 1 / sqrt(k), and together they
-    weigh sqrt(k). This k is the number of the family's models among all M
-    models, even on a benchmark that few of them have an accuracy on.
-    `families`, `(M,)`, is the number of each model's family, 0 or more.
+    The models of one family are similar, so k models of a family show less
+    than k independent models. Each of them has the weight 1 / sqrt(k), and
+    together they have the weight sqrt(k). This k is the number of the family's
+    models among all M models, even on a benchmark that few of them have an
+    accuracy on. `families`, `(M,)`, is the number of each model's family, 0 or
+    more.
     """
     sizes = np.bincount(families)
     return 1 / np.sqrt(sizes[families])

@@ -37,21 +37,23 @@ class Columns:
     scored: Optional[Booleans] = None
 
     def __post_init__(self) -> None:
+        uniform = self.uniform
         shape = (len(self.units), )
-        has_shape = self.uniform.shape == shape
-        are_finite = np.isfinite(self.uniform).all()
-        if not (has_shape and are_finite and self.uniform.any()):
+        has_shape = uniform.shape == shape
+        are_finite = np.isfinite(uniform).all()
+        if not (has_shape and are_finite and uniform.any()):
             raise InputError(
                 'feature columns',
                 f'finite uniform coefficients of shape {shape}, not all 0',
-                f'{self.uniform}', 'Give one coefficient per column.')
+                f'{uniform}', 'Give one coefficient per column.')
         check_unique('units of feature columns', self.units)
 
     def __repr__(self) -> str:
-        counted = '' if self.scored is None else (
-            f' of {np.count_nonzero(self.scored)} scored tokens')
-        return (f'Columns({len(self.units)} columns{counted}, texts '
-                f'{self.fingerprint[:12]})')
+        columns = f'{len(self.units)} columns'
+        if self.scored is not None:
+            n_scored = np.count_nonzero(self.scored)
+            columns += f' of {n_scored} scored tokens'
+        return f'Columns({columns}, texts {self.fingerprint[:12]})'
 
     def check_texts(self, fingerprint: str, where: str = 'predictor') -> None:
         """Raise an `InputError` if losses are on other texts.
@@ -77,7 +79,8 @@ class Columns:
         same order, texts and counted tokens. `where` is what the error says
         first, and `of` is what it calls the owner of `trained`.
         """
-        kind, expected = self._kind, trained._kind
+        kind = self._kind
+        expected = trained._kind
         if kind != expected:
             raise InputError(
                 where, f'{expected}, like the losses of {of}', kind,
@@ -103,8 +106,10 @@ class Columns:
 
     @property
     def _kind(self) -> str:
-        """Return the kind of losses in the words of error messages."""
-        return 'a table of losses' if self.scored is None else 'token losses'
+        """Return what error messages call the kind of the losses."""
+        if self.scored is None:
+            return 'a table of losses'
+        return 'token losses'
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,20 +130,20 @@ class FeatureTable:
     measured: tuple[Measured, ...] = ()
 
     def __post_init__(self) -> None:
-        expected = (len(self.models), len(self.columns.units))
-        if self.values.shape != expected:
+        values = self.values
+        units = self.columns.units
+        expected = len(self.models), len(units)
+        if values.shape != expected:
             raise InputError(
-                'features', f'values of shape {expected}',
-                str(self.values.shape),
+                'features', f'values of shape {expected}', str(values.shape),
                 'Give one row per model and one column per unit.')
         check_unique('models of features', self.models)
-        bad = np.argwhere(~np.isfinite(self.values))
-        if len(bad):
-            m, k = bad[0]
+        is_finite = np.isfinite(values)
+        for m, k in np.argwhere(~is_finite):
             raise InputError(
                 'features', 'finite values',
-                f'{self.values[m, k]} for model {self.models[m]!r}, unit '
-                f'{self.columns.units[k]!r}', 'Leave that model or unit out.')
+                f'{values[m, k]} for model {self.models[m]!r}, unit '
+                f'{units[k]!r}', 'Leave that model or unit out.')
 
     @classmethod
     def of_losses(cls, models: Sequence[str], units: Sequence[str],
@@ -162,7 +167,8 @@ class FeatureTable:
                 'losses', 'an array of numbers with a row for each model',
                 str(error),
                 'Give one number for each model and unit.') from error
-        if (values < 0).any():
+        is_negative = values < 0
+        if is_negative.any():
             raise InputError(
                 'losses', '0 or more', f'{values.min():g}',
                 'Losses are -log p: change the sign of log-likelihoods.')
@@ -187,8 +193,8 @@ class FeatureTable:
         row_of = {model: row for row, model in enumerate(self.models)}
         check_known('features', models, row_of)
         rows = [row_of[model] for model in models]
-        return FeatureTable(
-            tuple(models), self.columns, self.values[rows], self.measured)
+        values = self.values[rows]
+        return FeatureTable(tuple(models), self.columns, values, self.measured)
 
     @classmethod
     def concatenate(cls, tables: Sequence['FeatureTable']) -> 'FeatureTable':
@@ -198,13 +204,12 @@ class FeatureTable:
         model is in two tables.
         """
         columns = tables[0].columns
-        for table in tables[1:]:
-            table.columns.check_same(columns, 'tables to join',
-                                     'the first table')
         models: list[str] = []
         measured: list[Measured] = []
         values = []
         for table in tables:
+            table.columns.check_same(columns, 'tables to join',
+                                     'the first table')
             models += table.models
             measured += table.measured
             values.append(table.values)
@@ -219,11 +224,12 @@ def mean_token_loss(table: LossTable,
                     tokens: Optional[Booleans] = None) -> Floats:
     """Return the mean loss in nats per token, `(M,)`.
 
-    The mean is over the tokens that every model scored. With a mask `tokens`,
-    `(T,)`, it is over the tokens of the mask among these; the mask of answers
-    gives the label-token loss. Raises an `InputError` if no token is left.
+    The mean is over the tokens that every model scored. If `tokens`, `(T,)`,
+    is given, only tokens of this mask count; the mask of answers gives the
+    label-token loss. Raises an `InputError` if no token is left.
     """
-    return _common_losses(table, tokens).mean(axis=1)
+    losses = _common_losses(table, tokens)
+    return losses.mean(axis=1)
 
 
 def bits_per_byte(table: LossTable) -> Floats:
@@ -233,8 +239,8 @@ def bits_per_byte(table: LossTable) -> Floats:
     the bytes of all texts. So it is a lower bound if some tokens were not
     scored. Raises an `InputError` if no token was scored by all models.
     """
-    nats = _common_losses(table).sum(axis=1)
-    bits = nats / np.log(2)
+    losses = _common_losses(table)
+    bits = losses.sum(axis=1) / np.log(2)
     return bits / table.n_bytes.sum()
 
 
@@ -244,8 +250,11 @@ def _common_losses(table: LossTable,
 
     With a mask `tokens`, `(T,)`, only tokens of the mask are counted.
     """
-    counted = table.scored if tokens is None else tokens & table.scored
-    return table.losses[:, counted_tokens(table, counted)]
+    counted = table.scored
+    if tokens is not None:
+        counted = counted & tokens
+    counted = counted_tokens(table, counted)
+    return table.losses[:, counted]
 
 
 def counted_tokens(table: LossTable,
@@ -262,13 +271,14 @@ def counted_tokens(table: LossTable,
             'features', 'a token that every model scored',
             f'none of {len(counted)} tokens',
             'Leave out models that were not scored on all texts.')
-    is_unscored = np.isnan(table.losses[:, counted])
-    unscored = is_unscored.sum(axis=1)
-    for model in np.flatnonzero(unscored):
+    losses = table.losses[:, counted]
+    n_unscored = np.isnan(losses).sum(axis=1)
+    for m in np.flatnonzero(n_unscored):
+        n_counted = np.count_nonzero(counted)
         raise InputError(
-            f'losses of {table.models[model]!r}',
-            f'all {np.count_nonzero(counted)} tokens that the training '
-            'counted', f'{unscored[model]} of them without a loss',
+            f'losses of {table.models[m]!r}',
+            f'all {n_counted} tokens that the training counted',
+            f'{n_unscored[m]} of them without a loss',
             'Score the model with a prefix token, such as BOS, or fit the '
             'predictor without these tokens.')
     return counted
@@ -319,28 +329,21 @@ def text_columns(table: LossTable,
     """
     counted = counted_tokens(table)
     weighted = counted if part is None else counted & part
-    text_of_weighted = table.text_of_token()[weighted]
-    kept, member = np.unique(text_of_weighted, return_inverse=True)
+    tokens = np.flatnonzero(weighted)
+    text_of_token = table.text_of_token()
+    # The texts that have a column, and the column of each token.
+    kept, column_of_token = np.unique(
+        text_of_token[tokens], return_inverse=True)
     names = tuple(table.text_ids[text] for text in kept)
     n_chars = table.n_chars[kept]
     uniform = n_chars / table.n_chars.sum()
     columns = Columns(names, uniform, table.fingerprint, counted)
-    matrix = _indicator(weighted, member, 1 / n_chars)
+    shape = len(weighted), len(kept)
+    coefficients = 1 / n_chars
+    values = coefficients[column_of_token]
+    entries = values, (tokens, column_of_token)
+    matrix = scipy.sparse.csc_array(entries, shape=shape)
     return TokenColumns(columns, matrix)
-
-
-def _indicator(counted: NDArray, member: NDArray,
-               values: NDArray) -> 'scipy.sparse.csc_array':
-    """Return a matrix, `(T, K)`, with one entry for each counted token.
-
-    The entry is `values[k]` in column k, the column that the token belongs to.
-    `counted`, `(T,)`, is a mask with n tokens, and `member`, `(n,)`, has the
-    index k for each of them.
-    """
-    shape = len(counted), len(values)
-    rows = np.flatnonzero(counted)
-    return scipy.sparse.csc_array((values[member], (rows, member)),
-                                  shape=shape)
 
 
 def answer_mask(texts: Iterable[Text],
@@ -353,10 +356,11 @@ def answer_mask(texts: Iterable[Text],
     for text, tokens in zip(texts, spans):
         first, last = text.answer or (0, 0)
         # Positions of tokens are in bytes, positions of answers in characters.
-        start = len(text.text[:first].encode())
-        end = len(text.text[:last].encode())
-        overlaps = (tokens.starts < end) & (tokens.ends > start)
-        masks.append(overlaps)
+        before = text.text[:first].encode()
+        up_to_end = text.text[:last].encode()
+        begins_before_end = tokens.starts < len(up_to_end)
+        ends_after_start = tokens.ends > len(before)
+        masks.append(begins_before_end & ends_after_start)
     return np.concatenate(masks)
 
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.arrays import Floats
 from csv_plugin.core.calibration import doubt_of
-from csv_plugin.core.kernels import (PARTS, Standardised, parts_of_benchmark,
-                                     shared_parts)
+from csv_plugin.core.kernels import (PARTS, Parts, Standardised,
+                                     parts_of_benchmark, shared_parts)
 from csv_plugin.core.observed import Observed, filled_items
 from csv_plugin.core.posterior import SCALES, Posterior, natural
 from csv_plugin.core.settings import Settings
@@ -29,7 +29,7 @@ class Fitted:
 
     `hyper`, `shares`, `floor`, `straight`, `tangent_dual` and `doubt` are as
     in `Posterior`. If `tangent_dual` or `doubt` is None, both are computed
-    here: the modes are found, and the models that lie far off.
+    here, by a search for the modes and for the models that lie far off.
 
     Attributes:
         means: The mean loss that each benchmark follows, `(B, M)`.
@@ -63,8 +63,8 @@ class Fitted:
         self.straight = straight
         self.settings = settings
         self.means = standardised.followed(shares)
-        sound = standardised.sound
-        self.worst = self.means[:, sound].max(axis=1)
+        of_sound = self.means[:, standardised.sound]
+        self.worst = of_sound.max(axis=1)
         part_variances, self.scales, self.noise = natural(hyper)
         self.part_variances = dict(zip(PARTS, part_variances))
         shared = self.shared_kernel()
@@ -76,13 +76,14 @@ class Fitted:
             self.tangent_dual = tangent_dual
             self.doubt = doubt
         self.dual = np.empty_like(self.means)
-        means = []
-        variances = []
-        for b in range(len(self.dual)):
-            mean, variance = self._leave_out(b, shared)
-            means.append(mean)
-            variances.append(variance)
-        self.left_out = np.column_stack(means), np.column_stack(variances)
+        n_benchmarks = len(self.means)
+        mean = np.empty_like(observed.accuracies)
+        variance = np.empty_like(observed.accuracies)
+        for b in range(n_benchmarks):
+            column = slice(b, b + 1)
+            of_benchmark = self._leave_out(b, shared)
+            mean[:, column], variance[:, column] = of_benchmark
+        self.left_out = mean, variance
 
     # Each of the following methods for one benchmark b makes a posterior of
     # this benchmark, and its memory is free again when the method returns.
@@ -93,42 +94,40 @@ class Fitted:
         Models that lie far off get additional noise (`doubt`), and the modes
         are then found again.
         """
-        errors = []
-        deviations = []
-        for b in range(len(self.means)):
-            error, deviation = self._find_mode(b, shared)
-            errors.append(error)
-            deviations.append(deviation)
-        self.doubt = doubt_of(
-            np.column_stack(errors), np.column_stack(deviations),
-            self.observed.teaching, self.settings.outlier)
-        # The second search starts from the modes of the first one.
-        for b in range(len(self.means)):
+        benchmarks = range(len(self.means))
+        errors = np.empty_like(self.doubt)
+        deviations = np.empty_like(self.doubt)
+        for b in benchmarks:
+            column = slice(b, b + 1)
+            of_benchmark = self._find_mode(b, shared)
+            errors[:, column], deviations[:, column] = of_benchmark
+        self.doubt = doubt_of(errors, deviations, self.observed.teaching,
+                              self.settings.outlier)
+        # The second search starts from the modes of the first search.
+        for b in benchmarks:
             self._find_mode(b, shared)
 
     def _find_mode(self, b: int, shared: NDArray) -> tuple[NDArray, NDArray]:
         """Find the mode of benchmark b, starting from the last mode.
 
         Returns the standardised errors of models without their family, and
-        the predicted standard deviations of their accuracies, `(M,)` each.
+        the predicted standard deviations of their accuracies, `(M, 1)` each.
         """
         single = self._unsolved(b, shared)
         single.dual = self.tangent_dual[[b]]
         single.find_mode()
-        self.tangent_dual[b] = single.tangent_dual[0]
-        error, deviation = single.left_out_errors()
-        return error[:, 0], deviation[:, 0]
+        self.tangent_dual[[b]] = single.tangent_dual
+        return single.left_out_errors()
 
     def _leave_out(self, b: int, shared: NDArray) -> tuple[NDArray, NDArray]:
         """Solve benchmark b, and store its dual in `self.dual`.
 
         Returns the means and variances of the exponents of the fitted models,
-        each predicted without its family, `(M,)` each.
+        each predicted without its family, `(M, 1)` each.
         """
         single = self.solved(b, shared)
-        self.dual[b] = single.solution.dual[0]
-        mean, variance = single.families_left_out()
-        return mean[:, 0], variance[:, 0]
+        self.dual[[b]] = single.solution.dual
+        return single.families_left_out()
 
     def solved(self, b: int, shared: NDArray) -> Posterior:
         """Return the solved posterior of benchmark b alone.
@@ -136,35 +135,39 @@ class Fitted:
         `shared` is the result of `shared_kernel`.
         """
         single = self._unsolved(b, shared)
-        single.settle(self.tangent_dual[[b]])
+        tangent_dual = self.tangent_dual[[b]]
+        single.settle(tangent_dual)
         return single
 
     def _unsolved(self, b: int, shared: NDArray) -> Posterior:
         """Return a posterior of benchmark b alone, before a mode is found."""
         models = self.standardised
         mean = self.means[b]
-        parts = parts_of_benchmark(models, models, mean, mean, self.worst[b],
-                                   b)
+        worst = self.worst[b]
+        parts = parts_of_benchmark(models, models, mean, mean, worst, b)
         kernel = self._kernel_of(parts)
         kernel += shared
         # Unknown numbers of items are replaced by the median over benchmarks
         # here, as the posterior of a single benchmark cannot compute it.
         items = filled_items(self.observed.n_items)
+        accuracies = self.observed.accuracies
         single = Posterior(
             models,
-            self.observed.accuracies[:, [b]],
-            items[[b]],
-            self.floor[[b]],
+            accuracies=accuracies[:, [b]],
+            n_items=items[[b]],
+            floor=self.floor[[b]],
             # It has no effect, as no hyper-parameters are learned here.
             teaching=np.array([True]),
             straight=self.straight,
             settings=self.settings)
         scale = SCALES + b
         noise = scale + len(self.noise)
+        shared_hyper = self.hyper[:SCALES]
         of_benchmark = self.hyper[[scale, noise]]
-        single.hyper = np.append(self.hyper[:SCALES], of_benchmark)
+        single.hyper = np.append(shared_hyper, of_benchmark)
         single.doubt = self.doubt[:, [b]]
-        single.follow(self.shares[:, [b]], kernel[None])
+        shares = self.shares[:, [b]]
+        single.follow(shares, kernel[None])
         return single
 
     # ---- kernels
@@ -179,7 +182,7 @@ class Fitted:
         parts = shared_parts(models, models, self.settings.tilt, True)
         return self._kernel_of(parts)
 
-    def _kernel_of(self, parts: Iterator[tuple[str, NDArray]]) -> Floats:
+    def _kernel_of(self, parts: Parts) -> Floats:
         """Return the sum of some parts of the kernel, times squared amounts.
 
         `parts` yields the name and the matrix of each part. The matrices are
@@ -199,8 +202,7 @@ class Fitted:
         They are prior covariances between the N new models of `standardised`
         and the M fitted models.
         """
-        return self._covariances(standardised, self.standardised, self.means,
-                                 False)
+        return self._covariances(standardised, self.standardised, False)
 
     def prior_covariances(self,
                           standardised: Standardised) -> Iterator[Floats]:
@@ -208,25 +210,25 @@ class Fitted:
 
         They are prior covariances between the N new models of `standardised`.
         """
-        means = standardised.followed(self.shares)
-        return self._covariances(standardised, standardised, means, True)
+        return self._covariances(standardised, standardised, True)
 
     def _covariances(self, new: Standardised, old: Standardised,
-                     old_means: NDArray, same: bool) -> Iterator[Floats]:
+                     same: bool) -> Iterator[Floats]:
         """Yield, for each benchmark, prior covariances of exponents, `(N, M)`.
 
         They are between the N models of `new` and the M models of `old`.
-        `old_means`, `(B, M)`, is the mean loss of each old model that the
-        benchmark follows. `same` is True if `new` and `old` are the same
-        models, as in `shared_parts`.
+        `same` is True if `new` and `old` are the same models, as in
+        `shared_parts`.
         """
         settings = self.settings
         shared_by_name = shared_parts(new, old, settings.tilt, same)
         shared = self._kernel_of(shared_by_name)
         new_means = new.followed(self.shares)
+        old_means = old.followed(self.shares)
         for b, worst in enumerate(self.worst):
-            parts = parts_of_benchmark(new, old, new_means[b], old_means[b],
-                                       worst, b)
+            new_mean = new_means[b]
+            old_mean = old_means[b]
+            parts = parts_of_benchmark(new, old, new_mean, old_mean, worst, b)
             kernel = self._kernel_of(parts)
             kernel += shared
             # Changed in place, as a matrix may take much memory.

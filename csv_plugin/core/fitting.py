@@ -64,12 +64,13 @@ def fit_mean_loss_predictor(features: FeatureTable,
                             accuracies: AccuracyTable,
                             families: Sequence[str],
                             units: Optional[Units] = None) -> Predictor:
-    """Fit the baseline: a curve on the mean loss, with a learned floor.
+    """Fit the baseline: a curve of the mean loss, with a learned floor.
 
     Arguments and errors are as in `fit_predictor`, except that losses may be
     negative, and that tokens of answers (`units.answers`) are not used.
     """
-    units = replace(units, answers={}) if units else None
+    if units:
+        units = replace(units, answers={})
     fit = _prepared(features, accuracies, families, units)
     mean_losses = fit.losses @ features.columns.uniform
     model = mean_loss_model(mean_losses, fit.observed)
@@ -97,16 +98,22 @@ def _prepared(features: FeatureTable, accuracies: AccuracyTable,
             'count once.')
     losses = losses[rows]
     units = units.without_twins(losses)
-    names = tuple(accuracies.models[row] for row in rows)
-    own_families = tuple(families[row] for row in rows)
-    observed = Observed(accuracies.values[rows], own_families,
-                        accuracies.chance, accuracies.n_items)
+    observed = Observed(
+        accuracies=accuracies.values[rows],
+        families=tuple(families[row] for row in rows),
+        chance=accuracies.chance,
+        n_items=accuracies.n_items)
     # The file of a predictor keeps losses of tokens in 32 bits. Fit to the
     # rounded losses, so that a loaded predictor is the same.
     tokens = units.tokens
     losses[:, tokens] = losses[:, tokens].astype(np.float32)
-    return Fit(names, accuracies.benchmarks, accuracies.main, losses, observed,
-               units)
+    return Fit(
+        names=tuple(accuracies.models[row] for row in rows),
+        benchmarks=accuracies.benchmarks,
+        main=accuracies.main,
+        losses=losses,
+        observed=observed,
+        units=units)
 
 
 def _in_order(losses: NDArray, accuracies: NDArray, known: NDArray,
@@ -137,19 +144,20 @@ def _in_order(losses: NDArray, accuracies: NDArray, known: NDArray,
                 'accuracies', f'{families[twin]!r} and {families[row]!r}',
                 'Leave out one of the two models, or give both the same '
                 'family.')
-    single = order[first[order] == order]
-    single = single[known[single]]
+    is_single = first[order] == order
+    is_kept = is_single & known[order]
+    kept = order[is_kept]
     # The losses of a model are sorted before they are summed, so that rounding
     # does not depend on the order of columns. Models with equal sums are
     # ordered by their smallest losses.
     del cells  # They take as much memory as the losses.
-    part = losses[np.ix_(single, columns)]
+    part = losses[np.ix_(kept, columns)]
     part.sort(axis=1)
     smallest = part[:, :3]
     sums = part.sum(axis=1)
     # `lexsort` sorts by its last key first.
-    places = np.lexsort((*smallest.T, sums))
-    return single[places]
+    in_order = np.lexsort((*smallest.T, sums))
+    return kept[in_order]
 
 
 def _predictor(features: FeatureTable, fit: Fit,
@@ -158,8 +166,11 @@ def _predictor(features: FeatureTable, fit: Fit,
     mean_losses = fit.losses @ features.columns.uniform
     lowest = mean_losses.min()
     highest = mean_losses.max()
-    versions = dict(
-        csv_plugin=__version__, numpy=np.__version__, scipy=scipy.__version__)
+    versions = {
+        'csv_plugin': __version__,
+        'numpy': np.__version__,
+        'scipy': scipy.__version__
+    }
     return Predictor(
         features.columns,
         fit,
@@ -178,31 +189,32 @@ def benchmark_fits(
 
     `notes` has remarks for users by the name of the benchmark.
     """
-    observed, left_out = fit.observed, model.left_out
+    observed = fit.observed
+    left_out = model.left_out
     families = np.array(observed.families)
+    all_errors = left_out.accuracies - observed.accuracies
     fits = []
     for b, name in enumerate(fit.benchmarks):
         was_run = ~np.isnan(observed.accuracies[:, b])
         rows = np.flatnonzero(was_run)
-        accuracy = observed.accuracies[rows, b]
-        errors = left_out.accuracies[rows, b] - accuracy
-        n_families = len(np.unique(families[rows]))
+        errors = all_errors[rows, b]
+        families_run = np.unique(families[rows])
         # Errors are only known with models of two or more families.
         error = expected = np.nan
-        if n_families > 1 and np.isfinite(errors).any():
+        if len(families_run) > 1 and np.isfinite(errors).any():
             mean_square = np.nanmean(errors**2)
             error = np.sqrt(mean_square)
             deviations = left_out.deviations[rows, b]
             expected = model.tails.stretch * np.nanmedian(deviations)
-        fits.append(
-            BenchmarkFit(
-                benchmark=name,
-                chance=float(observed.chance[b]),
-                n_items=int(observed.n_items[b]),
-                fit_models=tuple(fit.names[row] for row in rows),
-                main=name in fit.main,
-                at_chance=bool(observed.at_chance[b]),
-                error=float(error),
-                expected_error=float(expected),
-                notes=notes.get(name, ())))
+        of_benchmark = BenchmarkFit(
+            benchmark=name,
+            chance=float(observed.chance[b]),
+            n_items=int(observed.n_items[b]),
+            fit_models=tuple(fit.names[row] for row in rows),
+            main=name in fit.main,
+            at_chance=bool(observed.at_chance[b]),
+            error=float(error),
+            expected_error=float(expected),
+            notes=notes.get(name, ()))
+        fits.append(of_benchmark)
     return tuple(fits)

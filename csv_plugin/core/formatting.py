@@ -47,7 +47,8 @@ def predicted_cell(value: float,
     """
     if math.isnan(value):
         return '-'
-    return f'{100 * value:.1f} ({interval(low, high, chance)}){marks}'
+    limits = interval(low, high, chance)
+    return f'{100 * value:.1f} ({limits}){marks}'
 
 
 def possible_ranks(first: float, last: float) -> str:
@@ -61,7 +62,19 @@ def possible_ranks(first: float, last: float) -> str:
 
 def number(value: float, digits: str = '.1f') -> str:
     """Format a number by the Python format `digits`; return '-' for NaN."""
-    return '-' if math.isnan(value) else f'{value:{digits}}'
+    if math.isnan(value):
+        return '-'
+    return f'{value:{digits}}'
+
+
+def or_none(value: float, kind: type = float) -> Any:
+    """Convert a number to a plain Python number; return None for NaN.
+
+    `kind` is the type of the result, float or int.
+    """
+    if math.isnan(value):
+        return None
+    return kind(value)
 
 
 def counted(number: int, noun: str) -> str:
@@ -98,8 +111,11 @@ def short_repr(record: Any) -> str:
     parts = []
     for part in fields(record):
         value = getattr(record, part.name)
+        text = repr(value)
         shape = getattr(value, 'shape', ())
-        text = f'array of shape {shape}' if shape else repr(value)
-        parts.append(f'{part.name}={_shorten(text, 40, " ...")}')
+        if shape:
+            text = f'array of shape {shape}'
+        text = _shorten(text, 40, ' ...')
+        parts.append(f'{part.name}={text}')
     text = _shorten(', '.join(parts), 250, ' ...')
     return f'{type(record).__name__}({text})'

@@ -60,7 +60,7 @@ from csv_plugin.core.calibration import LARGEST_ERROR, LeftOut, Tails
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, accuracy_of,
                                    item_variance, line_at, moments)
 from csv_plugin.core.families import families_by_number, rows_of_families
-from csv_plugin.core.kernels import diagonals
+from csv_plugin.core.kernels import diagonals, products_of_pairs
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.settings import Settings
 
@@ -169,17 +169,25 @@ class Joint:
         """Correlation between benchmarks of each model's exponents, `(M,)`."""
         if self.shared is not None:
             return self.shared
-        return np.full(len(self.mean), self.model.between)
+        n_models = len(self.mean)
+        return np.full(n_models, self.model.between)
 
     @property
     def deviation(self) -> Floats:
         """Standard deviations of the exponents, `(M, B)`."""
         return np.sqrt(self.variance)
 
+    @property
+    def _covariances(self) -> Floats:
+        """Covariances of exponents between models, `(B, M, M)`, as a copy."""
+        of_pairs = _products(self.deviation.T)
+        return self.correlations * of_pairs
+
     # ---- single accuracies
 
     @cached_property
     def _moments(self) -> tuple[NDArray, NDArray]:
+        """Means and standard deviations of accuracies, `(M, B)` each."""
         model = self.model
         return moments(self.mean, self.variance, model.floor, model.noise)
 
@@ -214,8 +222,9 @@ class Joint:
         low = accuracy_of(self.mean - away, floor)
         high = accuracy_of(self.mean + away, floor)
         # The expected accuracy may lie outside, as the curve bends.
-        down = np.maximum(self.accuracies - low, 0)
-        up = np.maximum(high - self.accuracies, 0)
+        accuracies = self.accuracies
+        down = np.maximum(accuracies - low, 0)
+        up = np.maximum(high - accuracies, 0)
         variance_low = noise * item_variance(low)
         variance_high = noise * item_variance(high)
         noise_down = quantile * np.sqrt(variance_low)
@@ -258,9 +267,9 @@ class Joint:
         # A_b and A of the formula above.
         alone = _correlations(covariance)
         mean = alone.mean(axis=0)
-        own = 1 - self.between
-        own_of_pairs = np.sqrt(np.outer(own, own))
-        return own_of_pairs * alone + self._between_of_models * mean
+        of_own = _geometric_means(1 - self.between) * alone
+        of_common = _geometric_means(self.between) * mean
+        return of_own + of_common
 
     @property
     def _across(self) -> Floats:
@@ -271,35 +280,33 @@ class Joint:
         models have the same `between`.
         """
         mean = self.correlations.mean(axis=0)
-        return self._between_of_models * mean
-
-    @property
-    def _between_of_models(self) -> Floats:
-        """Geometric mean of `between` of each two models, `(M, M)`."""
-        return np.sqrt(np.outer(self.between, self.between))
+        return _geometric_means(self.between) * mean
 
     @property
     def _shifts(self) -> Floats:
-        """Correlation of each pair of benchmarks minus the mean over pairs.
+        """Each pair of benchmarks' correlation minus the mean over pairs.
 
-        The shape is `(B, B)`. After `given`, all differences are 0.
+        The shape is `(B, B)`. After `given`, all values are 0.
         """
         model = self.model
-        n_benchmarks = len(model.floor)
         if self.conditioned:
-            return np.zeros((n_benchmarks, n_benchmarks))
+            n_benchmarks = len(model.floor)
+            shape = n_benchmarks, n_benchmarks
+            return np.zeros(shape)
         families = families_by_number(model.observed.families)
         of_pairs = correlations_of_pairs(model.left_out, model.tails.stretch,
                                          families, model.between)
         return of_pairs - model.between
 
     def sum(self, weights: NDArray, level: float) -> Sum:
-        """Return the sum of accuracies times weights, `(M, B)`.
+        """Return the weighted sum of all accuracies, with its interval.
 
-        For example, weights 1 and -1 give the difference of two models.
+        `weights` are `(M, B)`. For example, the weights 1 and -1 on one
+        benchmark, and 0 elsewhere, give the difference of two models on it.
         `level` is the probability that the interval holds the sum.
         """
-        value = float((weights * self.accuracies).sum())
+        summands = weights * self.accuracies
+        value = float(summands.sum())
         down, up, noise_down, noise_up = self.halves(level)
         # The sum falls if accuracies with a positive weight fall, and if
         # accuracies with a negative weight rise.
@@ -310,13 +317,16 @@ class Joint:
         noise_above = np.where(adds, noise_up, noise_down)
         below = self._half_of_sum(weights, half_below, noise_below)
         above = self._half_of_sum(weights, half_above, noise_above)
+        low = value - below
+        high = value + above
         # Intervals of single accuracies are cut at 0 and 1, so the sum of
-        # their limits may be closer. The shape is `(2, M, B)`.
-        limits = np.array(self.intervals(level))
-        weighted_limits = np.sort(weights * limits, axis=0)
-        least, most = weighted_limits.sum(axis=(1, 2))
-        low = max(value - below, float(least))
-        high = min(value + above, float(most))
+        # their limits may be closer to the value. Then it is the limit.
+        limits = np.stack(self.intervals(level))
+        # Smaller summands come first, so the shape is `(2, M, B)`.
+        limits = np.sort(weights * limits, axis=0)
+        least, most = limits.sum(axis=(1, 2)).tolist()
+        low = max(low, least)
+        high = min(high, most)
         positive = self._probability(value, low, high, level)
         return Sum(value, low, high, positive)
 
@@ -328,16 +338,18 @@ class Joint:
         on this side, from exponents and from the noise of items.
         """
         square = self._square(weights * half)
-        weighted_noise = weights * noise
-        noise_square = (weighted_noise**2).sum()
-        return float(np.sqrt(square + noise_square))
+        noise_squares = (weights * noise)**2
+        square += noise_squares.sum()
+        return float(np.sqrt(square))
 
     def _probability(self, value: float, low: float, high: float,
                      level: float) -> float:
         """Return the probability that a sum with this interval is above 0."""
         tails = self.model.tails
         # The half width on the side of `value` on which 0 lies.
-        half = value - low if value > 0 else high - value
+        half = high - value
+        if value > 0:
+            half = value - low
         if half <= 0:
             return float(np.heaviside(value, .5))
         # The half width is this quantile of Student's t times a scale. The sum
@@ -355,15 +367,14 @@ class Joint:
         has_weight = halves.any(axis=1)
         if has_weight.sum() == 1:
             # Correlations between models, which take long, are not needed.
-            (square, ) = _square_of_sum(halves[has_weight],
-                                        self.between[has_weight])
-            return float(square)
+            squares = _squares_of_sums(halves, self.between)
+            return squares[has_weight].item()
         across = self._across
         own = self.correlations - across
-        of_own = np.einsum('ib,bij,jb->', halves, own, halves)
+        square = np.einsum('ib,bij,jb->', halves, own, halves)
         total = halves.sum(axis=1)
-        of_common = total @ across @ total
-        return max(float(of_own + of_common), 0.)
+        square += total @ across @ total
+        return max(float(square), 0.)
 
     def means(self, benchmarks: NDArray,
               level: float) -> tuple[NDArray, NDArray, NDArray]:
@@ -373,21 +384,22 @@ class Joint:
         limits of their intervals. `benchmarks` are indices, and `level` is the
         probability that an interval holds the mean.
         """
-        # All arrays below have the chosen benchmarks only.
-        halves = [part[:, benchmarks] for part in self.halves(level)]
-        limits = [part[:, benchmarks] for part in self.intervals(level)]
         accuracies = self.accuracies[:, benchmarks]
-        down, up, noise_down, noise_up = halves
+        middle = accuracies.mean(axis=1)
+        halves = np.stack(self.halves(level))
+        down, up, noise_down, noise_up = halves[..., benchmarks]
         below = self._halves_of_means(down, noise_down)
         above = self._halves_of_means(up, noise_up)
-        middle = accuracies.mean(axis=1)
+        low = middle - below
+        high = middle + above
         # Intervals of single accuracies are cut at 0 and 1, so the mean of
         # their limits may lie closer to the middle. Then it is the limit.
-        lows, highs = limits
+        limits = np.stack(self.intervals(level))
+        lows, highs = limits[..., benchmarks]
         least = lows.mean(axis=1)
         most = highs.mean(axis=1)
-        low = np.maximum(middle - below, least)
-        high = np.minimum(middle + above, most)
+        low = np.maximum(low, least)
+        high = np.minimum(high, most)
         return middle, low, high
 
     def _halves_of_means(self, half: NDArray, noise: NDArray) -> NDArray:
@@ -398,10 +410,10 @@ class Joint:
         exponents and from the noise of items.
         """
         n_benchmarks = half.shape[1]
-        square = _square_of_sum(half / n_benchmarks, self.between)
-        weighted_noise = noise / n_benchmarks
-        noise_square = (weighted_noise**2).sum(axis=1)
-        return np.sqrt(square + noise_square)
+        squares = _squares_of_sums(half / n_benchmarks, self.between)
+        noise_squares = (noise / n_benchmarks)**2
+        squares += noise_squares.sum(axis=1)
+        return np.sqrt(squares)
 
     def draws(self, n: int = DRAWS) -> Floats:
         """Return n random draws of all accuracies, `(n, M, B)`.
@@ -409,29 +421,35 @@ class Joint:
         They include the noise of items, and may lie outside of 0..1.
         """
         model = self.model
-        tails = self.model.tails
+        tails = model.tails
         rng = np.random.default_rng(SEED)
         n_models, n_benchmarks = self.mean.shape
         shape = n, n_models
-        deviation, across = self.deviation, self._across
-        common = rng.standard_normal(shape) @ _root(across)
+        deviation = self.deviation
+        across = self._across
+        common = rng.standard_normal(shape)
+        common = common @ _root(across)
         # A draw of Student's t is a normal draw divided by the square root of
-        # (chi-square / degrees of freedom).
-        # One draw of it counts for all cells.
+        # (chi-square / degrees of freedom). The same chi-square is taken for
+        # all models and benchmarks of a draw.
         chi_square = rng.chisquare(tails.degrees, (n, 1))
-        widen = tails.stretch / np.sqrt(chi_square / tails.degrees)
-        found = np.empty((n, n_models, n_benchmarks))
+        chi_square /= tails.degrees
+        widen = tails.stretch / np.sqrt(chi_square)
+        all_of_them = np.empty((n, n_models, n_benchmarks))
         for b in range(n_benchmarks):
-            root = _root(self.correlations[b] - across)
-            own = rng.standard_normal(shape) @ root
+            own_correlations = self.correlations[b] - across
+            own = rng.standard_normal(shape)
+            own = own @ _root(own_correlations)
             away = widen * (common + own)
-            exponents = self.mean[:, b] + deviation[:, b] * away
+            away *= deviation[:, b]
+            exponents = self.mean[:, b] + away
             accuracies = accuracy_of(exponents, model.floor[b])
             noise_variance = model.noise[b] * item_variance(accuracies)
             noise = rng.standard_normal(shape)
             noise *= np.sqrt(noise_variance)
-            found[:, :, b] = accuracies + widen * noise
-        return found
+            noise *= widen
+            all_of_them[:, :, b] = accuracies + noise
+        return all_of_them
 
     # ---- uncertain losses
 
@@ -444,23 +462,19 @@ class Joint:
         variance of model m comes from one error that all models share;
         `common` is `(M,)`.
         """
-        deviation = self.deviation
         added = diagonals(covariance)
         variance = self.variance + added
-        common_variance = common[:, None] * added
-        n_models, n_benchmarks = self.mean.shape
         # Covariances between models on each benchmark.
-        within = self.correlations * _products(deviation.T)
+        within = self._covariances
+        common_variance = common[:, None] * added
         common_deviation = np.sqrt(common_variance)
         within += _products(common_deviation.T)
-        rows = np.arange(n_models)
-        within[:, rows, rows] = variance.T
+        _set_diagonals(within, variance.T)
         # Covariances between benchmarks of each model.
-        of_models = _products(deviation)
+        of_models = _products(self.deviation)
         of_models *= self.between[:, None, None]
         of_models += covariance
-        columns = np.arange(n_benchmarks)
-        of_models[:, columns, columns] = variance
+        _set_diagonals(of_models, variance)
         return replace(
             self,
             variance=variance,
@@ -474,12 +488,12 @@ class Joint:
 
         `observed`, `(M, B)`, are the known accuracies in 0..1, NaN where
         unknown. A known accuracy changes the means and variances of all models
-        of the same family, and leaves those of other families as they are. On
-        each benchmark, let `before` and `after` be the covariances of the
-        family's models without and with the known accuracies. The family's new
-        errors are taken to be K times its old errors plus an independent
-        error, with K = after before^-1. So the family's covariances with
-        models of other families are multiplied by K.
+        of the same family; the models of other families keep their means and
+        variances. On each benchmark, let `before` and `after` be the
+        covariances of the family's models without and with the known
+        accuracies. The family's new errors are taken to be K times its old
+        errors plus an independent error, with K = after before^-1. So the
+        family's covariances with models of other families are multiplied by K.
 
         Pass all known accuracies in one call: a second call takes the same
         correlation for all pairs of benchmarks.
@@ -490,15 +504,16 @@ class Joint:
         mean = self.mean.copy()
         variance = self.variance.copy()
         shared = self.between.copy()
-        within = self.correlations * _products(self.deviation.T)
+        within = self._covariances
         shifts = self._shifts
-        benchmarks = np.arange(mean.shape[1])
+        benchmarks = np.arange(len(shifts))
         families = self.model_rows[0].families
         for rows in rows_of_families(families):
             if not seen[rows].any():
                 continue
+            known = observed[rows]
             of_family = self.take(rows)
-            moments_after = of_family._conditioned(observed[rows], shifts)
+            moments_after = of_family._conditioned(known, shifts)
             mean[rows], after, shared[rows] = moments_after
             variance[rows] = diagonals(after).T
             block = np.ix_(benchmarks, rows, rows)
@@ -530,19 +545,20 @@ class Joint:
         then by model.
         """
         model = self.model
-        settings = self.model.settings
         n_models, n_benchmarks = self.mean.shape
         prior_mean = self.mean.T.ravel()
         prior = self._covariance_of_cells(observed, shifts)
         accuracies = observed.T.ravel()
-        cells = np.flatnonzero(~np.isnan(accuracies))
+        is_known = ~np.isnan(accuracies)
+        cells = np.flatnonzero(is_known)
+        between_known = np.ix_(cells, cells)
         benchmarks = cells // n_models
-        # The mixture of forms has one limit: that of the form whose curve is
-        # straight least.
-        straight = max(form.straight for form in settings.forms)
+        # The forms of the mixture have different limits beyond which their
+        # curves are replaced by lines. The largest limit is taken here.
+        straight = max(form.straight for form in model.settings.forms)
         known = Known(
             prior=prior_mean[cells],
-            covariance=prior[np.ix_(cells, cells)],
+            covariance=prior[between_known],
             accuracies=accuracies[cells],
             floor=model.floor[benchmarks],
             noise=model.noise[benchmarks],
@@ -556,14 +572,16 @@ class Joint:
         gain = np.linalg.solve(matrix, with_known.T)
         after = prior - with_known @ gain
         # Rounding may leave a variance that is too small.
-        lacking = np.maximum(LEAST_VARIANCE - np.diag(after), 0)
+        lacking = LEAST_VARIANCE - np.diag(after)
+        lacking = np.maximum(lacking, 0)
         after += np.diag(lacking)
         # Axes: benchmark, model, benchmark, model.
-        after = after.reshape(n_benchmarks, n_models, n_benchmarks, n_models)
+        shape = n_benchmarks, n_models
+        after = after.reshape(*shape, *shape)
         within = np.einsum('bibj->bij', after)
         of_models = np.einsum('bmcm->mbc', after)
-        mean = mean.reshape(n_benchmarks, n_models).T
-        return mean, within, correlation_between(of_models)
+        mean = mean.reshape(shape)
+        return mean.T, within, correlation_between(of_models)
 
     def _covariance_of_cells(self, observed: NDArray,
                              shifts: NDArray) -> Floats:
@@ -583,14 +601,15 @@ class Joint:
         # Between benchmarks: the mean over pairs, plus each pair's difference
         # from this mean.
         of_models = self.correlations.mean(axis=0)
-        correlations = np.tile(self._across, (n_benchmarks, n_benchmarks))
+        of_pairs = n_benchmarks, n_benchmarks
+        correlations = np.tile(self._across, of_pairs)
         correlations += np.kron(shifts, of_models)
         correlations *= np.outer(kept, kept)
         # Within each benchmark, all correlations are replaced.
-        for b in range(n_benchmarks):
+        for b, of_benchmark in enumerate(self.correlations):
             first = b * n_models
             block = slice(first, first + n_models)
-            correlations[block, block] = self.correlations[b]
+            correlations[block, block] = of_benchmark
         correlations = _possible(correlations)
         deviation = self.deviation.T.ravel()
         return correlations * np.outer(deviation, deviation)
@@ -601,11 +620,12 @@ class Known:
     """N known accuracies, and the prior distribution of their exponents.
 
     `prior`, `(N,)`, are the prior means of the exponents, and `covariance`,
-    `(N, N)`, their prior covariances. `accuracies` are fractions, `floor` the
-    accuracies that the curve approaches for bad models, and `noise` the
-    variances of accuracies over p (1 - p), `(N,)` each. `straight` is as in
-    `Form`. A dual, `(N,)`, stands for exponents: it is the inverse covariance
-    times (exponents - prior means), as in core.posterior.
+    `(N, N)`, their prior covariances. `accuracies` are the known accuracies p
+    as fractions, `floor` the accuracies that the curve approaches for bad
+    models, and `noise` the variances of the noise of p, divided by p (1 - p),
+    `(N,)` each. `straight` is as in `Form`. The exponents are computed from a
+    dual, `(N,)`. It is the inverse covariance times (exponents - prior means),
+    as in core.posterior.
     """
     prior: Floats
     covariance: Floats
@@ -620,9 +640,10 @@ class Known:
         The search takes Gauss-Newton steps and halves each until it does not
         raise the cost. It ends when a step changes nothing but last digits.
         """
-        dual = np.zeros(len(self.prior))
+        dual = np.zeros_like(self.prior)
         for _ in range(GIVEN_STEPS):
-            above = self._line(dual).targets - self.prior
+            line = self._line(dual)
+            above = line.targets - self.prior
             matrix = self.matrix(dual)
             aim = np.linalg.solve(matrix, above)
             step = aim - dual
@@ -634,7 +655,8 @@ class Known:
                     return dual
             dual = dual + length * step
             largest_change = np.abs(step).max()
-            if largest_change <= SAME * np.abs(dual).max():
+            largest = np.abs(dual).max()
+            if largest_change <= SAME * largest:
                 return dual
         return dual
 
@@ -644,29 +666,31 @@ class Known:
         The tangents touch the curve at the exponents of this dual. The target
         of a known accuracy is the exponent at which its tangent reaches it.
         """
-        slopes = self._line(dual).slopes
-        noise_of_targets = self._variance / slopes**2
+        line = self._line(dual)
+        noise_of_targets = self._variance / line.slopes**2
         return self.covariance + np.diag(noise_of_targets)
 
     @property
     def _variance(self) -> Floats:
-        # Variances of the known accuracies. `item_variance` clips accuracies
-        # near 0 and 1. The fit adds two right and two wrong items instead,
-        # but this needs the number of items, which may be another for a known
-        # accuracy than for the fitted accuracies.
+        """Variances of the noise of the known accuracies, `(N,)`."""
+        # `item_variance` clips accuracies near 0 and 1. The fit adds two right
+        # and two wrong items instead. This needs the number of items, which
+        # may be different for a known accuracy and for fitted accuracies.
         return self.noise * item_variance(self.accuracies)
 
     def _line(self, dual: NDArray) -> Line:
+        """Return the tangents of the curve at the exponents of this dual."""
         exponents = self.prior + self.covariance @ dual
         return line_at(exponents, self.accuracies, self.floor, self.straight)
 
     def _cost(self, dual: NDArray) -> float:
         """Return the negative log posterior density, up to a constant."""
-        errors = self.accuracies - self._line(dual).heights
+        line = self._line(dual)
+        errors = self.accuracies - line.heights
         squares = errors**2 / self._variance
-        of_accuracies = squares.sum()
-        of_exponents = dual @ self.covariance @ dual
-        return float(of_accuracies + of_exponents) / 2
+        twice_cost = squares.sum()
+        twice_cost += dual @ self.covariance @ dual
+        return float(twice_cost) / 2
 
 
 def correlation_between(covariance: NDArray) -> Floats:
@@ -685,13 +709,14 @@ def correlation_between(covariance: NDArray) -> Floats:
     # The sum over pairs of different benchmarks is the sum over all pairs
     # minus the sum over pairs of a benchmark with itself.
     of_same = variance.sum(axis=1)
-    of_all = covariance.sum(axis=(1, 2))
-    covariances = of_all - of_same
-    products = deviation.sum(axis=1)**2 - of_same
+    covariances = covariance.sum(axis=(1, 2))
+    covariances -= of_same
+    products = deviation.sum(axis=1)**2
+    products -= of_same
     return np.clip(covariances / products, 0, 1)
 
 
-def _square_of_sum(halves: NDArray, between: NDArray) -> Floats:
+def _squares_of_sums(halves: NDArray, between: NDArray) -> Floats:
     """Return the squared half width of each model's sum, `(M,)`.
 
     It is the squared half width of the interval of the sum of the model's
@@ -699,9 +724,16 @@ def _square_of_sum(halves: NDArray, between: NDArray) -> Floats:
     accuracies, and `between`, `(M,)`, is each model's correlation between
     benchmarks.
     """
-    of_own = (halves**2).sum(axis=1)
+    squares = halves**2
+    of_own = squares.sum(axis=1)
     of_common = halves.sum(axis=1)**2
     return (1 - between) * of_own + between * of_common
+
+
+def _geometric_means(values: NDArray) -> Floats:
+    """Return the geometric mean of each two of N values, `(N, N)`."""
+    products = np.outer(values, values)
+    return np.sqrt(products)
 
 
 def _products(values: NDArray) -> Floats:
@@ -709,12 +741,19 @@ def _products(values: NDArray) -> Floats:
 
     The values are `(N, K)`.
     """
-    return values[:, :, None] * values[:, None]
+    return products_of_pairs(values, values)
+
+
+def _set_diagonals(matrices: NDArray, values: NDArray) -> None:
+    """Replace the diagonals of matrices, `(N, K, K)`, by values, `(N, K)`."""
+    diagonal = np.arange(values.shape[1])
+    matrices[:, diagonal, diagonal] = values
 
 
 def _correlations(covariance: NDArray) -> Floats:
     """Return the correlations that belong to covariances, `(B, M, M)` both."""
-    deviation = np.sqrt(diagonals(covariance))
+    variance = diagonals(covariance)
+    deviation = np.sqrt(variance)
     correlations = covariance / _products(deviation)
     return np.clip(correlations, -1, 1)
 
@@ -722,15 +761,16 @@ def _correlations(covariance: NDArray) -> Floats:
 def _possible(correlations: NDArray) -> Floats:
     """Return correlations without negative eigenvalues, `(N, N)`.
 
-    Estimated correlations may have negative ones, and no distribution has
-    such correlations.
+    Estimated correlations may have negative eigenvalues. The correlations of a
+    distribution never have any.
     """
     values, vectors = np.linalg.eigh(correlations)
     if values[0] >= 0:
         return correlations
     positive = np.maximum(values, SINGULAR)
     covariance = vectors * positive @ vectors.T
-    return _correlations(covariance[None])[0]
+    (possible, ) = _correlations(covariance[None])
+    return possible
 
 
 def _root(correlations: NDArray) -> Floats:
@@ -740,4 +780,5 @@ def _root(correlations: NDArray) -> Floats:
     """
     values, vectors = np.linalg.eigh(correlations)
     positive = np.maximum(values, SINGULAR)
-    return vectors * np.sqrt(positive) @ vectors.T
+    roots = np.sqrt(positive)
+    return vectors * roots @ vectors.T

@@ -35,6 +35,12 @@ from numpy.typing import NDArray
 from csv_plugin.core.arrays import Booleans, Floats, Integers
 from csv_plugin.core.settings import Settings
 
+#: Indices of models, or a range of them.
+Rows = Union[NDArray, slice]
+
+#: Names of parts of the kernel (`PARTS`), each with its covariances.
+Parts = Iterator[tuple[str, Floats]]
+
 #: Names of the parts of the kernel, in the order of their amounts.
 PARTS = ('spread', 'units', 'answers', 'bend', 'family', 'own')
 
@@ -92,13 +98,22 @@ class UnitLosses:
         """
         return self.table[:, self.columns]
 
-    def take(self, rows: Union[NDArray, slice]) -> 'UnitLosses':
+    def take(self, rows: Rows) -> 'UnitLosses':
         """Return the losses of the models with the given row indices."""
-        answers = {b: part[rows] for b, part in self.answers.items()}
-        return replace(self, table=self.table[rows], answers=answers)
+        table = self.table[rows]
+        answers = _rows_of(self.answers, rows)
+        return replace(self, table=table, answers=answers)
 
     def __len__(self) -> int:
         return len(self.table)
+
+
+def _rows_of(answers: dict[int, Floats], rows: Rows) -> dict[int, Floats]:
+    """Return the given rows of each table of `answers`."""
+    found = {}
+    for b, table in answers.items():
+        found[b] = table[rows]
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +136,12 @@ class Standardised:
 
     def take(self, rows: NDArray) -> 'Standardised':
         """Return the models with the given row indices."""
-        answers = {b: part[rows] for b, part in self.answers.items()}
-        return Standardised(self.means[rows], answers, self.families[rows],
-                            self.losses.take(rows), self.scale)
+        return Standardised(
+            means=self.means[rows],
+            answers=_rows_of(self.answers, rows),
+            families=self.families[rows],
+            losses=self.losses.take(rows),
+            scale=self.scale)
 
     @property
     def units(self) -> Floats:
@@ -194,8 +212,8 @@ class Scale:
             self.reliability = 1 / noise
             del values
         values = self._values(losses)
-        of_all_units = values.mean(axis=1)
-        self.middle, self.width = middle_and_width(of_all_units)
+        means = values.mean(axis=1)
+        self.middle, self.width = middle_and_width(means)
         sound = self._sound(values)
         values = values[sound]
         self.centre = values.mean(axis=0)
@@ -211,9 +229,10 @@ class Scale:
 
     @cached_property
     def columns_of_answers(self) -> dict[int, int]:
-        """The column of `Standardised.means` with a benchmark's own answers.
+        """Columns of `Standardised.means` with the means over own answers.
 
-        Keys are the indices of the benchmarks that have own answers.
+        This maps the index of each benchmark that has own answers to the index
+        of the column with the mean over these answers.
         """
         # Column 0 is the mean over all units, and the groups come next.
         n_groups = self.groups.shape[1]
@@ -228,18 +247,23 @@ class Scale:
         `families`, `(M,)`, has the number of each model's family.
         """
         values = self._values(losses)
-        of_all_units = values.mean(axis=1) - self.middle
-        of_groups = values @ self.groups - self.group_middle
-        means = [of_all_units / self.width, of_groups / self.group_width]
+        of_all_units = values.mean(axis=1)
+        of_all_units -= self.middle
+        of_all_units /= self.width
+        of_groups = values @ self.groups
+        of_groups -= self.group_middle
+        of_groups /= self.group_width
+        columns = [of_all_units, of_groups]
         answers = {}
         for b, scale in self.answers.items():
             mean, deviations = scale(losses.answers[b])
-            means.append(mean)
+            columns.append(mean)
             answers[b] = rounded(deviations)
+        means = np.column_stack(columns)
         return Standardised(
-            means=rounded(np.column_stack(means)),
+            means=rounded(means),
             answers=answers,
-            families=np.asarray(families),
+            families=families,
             losses=losses,
             scale=self)
 
@@ -250,7 +274,8 @@ class Scale:
         memory.
         """
         n_models = len(losses)
-        found = np.empty((n_models, len(losses.columns)))
+        n_units = len(losses.columns)
+        found = np.empty((n_models, n_units))
         for first in range(0, n_models, MODELS_AT_ONCE):
             rows = slice(first, first + MODELS_AT_ONCE)
             of_rows = losses.take(rows)
@@ -261,8 +286,12 @@ class Scale:
         return found
 
     def _values(self, losses: UnitLosses) -> NDArray:
-        # The copy is changed in place: a table may take much memory. Ratios
-        # below `Settings.least` count as this least one.
+        """Return the values of units, `(M, K)`.
+
+        A ratio of a loss and its typical loss that is below `Settings.least`
+        counts as `Settings.least`.
+        """
+        # The copy is changed in place: a table may take much memory.
         values = losses.units
         values /= self.typical
         np.maximum(values, self.settings.least, out=values)
@@ -274,9 +303,9 @@ class Scale:
     def slope(self, losses: NDArray) -> Floats:
         """Return the derivatives of values with respect to losses, `(K,)`.
 
-        `losses`, `(K,)`, are the losses of one model. The derivative is 0
-        where a loss is not above the least one (`Settings.least`), which then
-        replaces the loss.
+        `losses`, `(K,)`, are the losses of one model. A value does not depend
+        on a loss below the least loss that counts (`Settings.least`), so the
+        derivative is 0 there.
         """
         least = self.settings.least * self.typical
         # The derivative of loss / typical is 1 / typical, and the derivative
@@ -285,7 +314,8 @@ class Scale:
         if self.logarithms:
             divisor = np.maximum(losses, least)
         slopes = self.reliability / divisor
-        return np.where(losses > least, slopes, 0)
+        is_above = losses > least
+        return np.where(is_above, slopes, 0)
 
     def _sound(self, values: NDArray) -> Booleans:
         """Return the mask of the fitted models that are not absurd, `(M,)`.
@@ -295,14 +325,15 @@ class Scale:
         """
         means = values.mean(axis=1)
         middle, width = middle_and_width(means)
-        distances = np.abs(means - middle) / width
-        return distances <= self.settings.sound
+        standardised = (means - middle) / width
+        return np.abs(standardised) <= self.settings.sound
 
     def _deviations(self, values: NDArray) -> NDArray:
         """Turn values, `(M, K)`, into deviations in place, and return them.
 
-        A deviation is the value minus the mean value of the unit, minus the
-        mean of these differences over the model's units.
+        A value minus the mean value of its unit is a difference. A deviation
+        is this difference minus the mean of the model's differences over
+        units.
         """
         values -= self.centre
         values -= values.mean(axis=1, keepdims=True)
@@ -340,8 +371,9 @@ class Scale:
         n_units = values.shape[1]
         # At most `CLUSTERED` units are clustered. `part` has their indices.
         n_clustered = min(n_units, CLUSTERED)
-        evenly_spaced = np.linspace(0, n_units - 1, n_clustered).round()
-        part = np.unique(evenly_spaced.astype(int))
+        evenly_spaced = np.linspace(0, n_units - 1, n_clustered)
+        indices = evenly_spaced.round().astype(int)
+        part = np.unique(indices)
         # Deviations of these units, as in `_deviations`, each divided by its
         # standard deviation over models.
         of_all_units = values.mean(axis=1, keepdims=True)
@@ -353,10 +385,12 @@ class Scale:
         least_size = self.settings.cluster * len(part)
         found = []
         # The first cluster contains all units.
-        for members in clusters(deviations.T)[1:]:
+        _, *smaller = clusters(deviations.T)
+        for members in smaller:
             if len(members) >= least_size:
+                units = part[members]
                 is_member = np.zeros(n_units, bool)
-                is_member[part[members]] = True
+                is_member[units] = True
                 found.append(is_member)
         return found
 
@@ -382,8 +416,10 @@ class AnswerScale:
         """Return the standardised means, `(M,)`, and deviations, `(M, T)`."""
         values = self._values(losses)
         means = values.mean(axis=1)
-        means = (means - self.middle) / self.width
-        deviations = self._deviations(values) / self.size
+        means -= self.middle
+        means /= self.width
+        deviations = self._deviations(values)
+        deviations /= self.size
         return means, deviations
 
     def _values(self, losses: NDArray) -> NDArray:
@@ -407,12 +443,14 @@ def clusters(rows: NDArray) -> list[list[int]]:
 
     # `linkage` numbers the single rows first, then the clusters that it forms,
     # in the order in which it forms them.
-    members = [[row] for row in range(len(rows))]
+    n_rows = len(rows)
+    members = [[row] for row in range(n_rows)]
     joins = linkage(rows, 'ward').astype(int)
     for first, second, *_ in joins:
-        members.append(members[first] + members[second])
-    joined = members[len(rows):]
-    return joined[::-1]
+        joined = members[first] + members[second]
+        members.append(joined)
+    formed = members[n_rows:]
+    return formed[::-1]
 
 
 def _size(deviations: NDArray) -> float:
@@ -424,7 +462,8 @@ def _size(deviations: NDArray) -> float:
     """
     total_square = np.einsum('mk,mk->', deviations, deviations)
     mean_square = total_square / len(deviations)
-    return float(np.sqrt(max(mean_square, TINY)))
+    size = np.sqrt(max(mean_square, TINY))
+    return float(size)
 
 
 def typical_losses(losses: NDArray) -> Floats:
@@ -438,14 +477,16 @@ def typical_losses(losses: NDArray) -> Floats:
     # For each unit, its losses above 0 in ascending order come first.
     ordered = np.where(above, losses, np.inf)
     ordered.sort(axis=0)
-    # The places of the two losses in the middle, or twice the same place.
-    lower_places = (n_above - 1) // 2
-    upper_places = np.minimum(n_above // 2, n_models - 1)
-    units = np.arange(losses.shape[1])
-    lower = ordered[lower_places, units]
-    upper = ordered[upper_places, units]
+    # The indices of the two losses in the middle, or twice the same index.
+    lower_indices = (n_above - 1) // 2
+    upper_indices = n_above // 2
+    upper_indices = np.minimum(upper_indices, n_models - 1)
+    units = np.arange(len(n_above))
+    lower = ordered[lower_indices, units]
+    upper = ordered[upper_indices, units]
     medians = lower / 2 + upper / 2
-    return np.where(n_above > 0, medians, 1)
+    medians[n_above == 0] = 1
+    return medians
 
 
 def rounded(values: NDArray) -> Floats:
@@ -468,11 +509,15 @@ def middle_and_width(values: NDArray) -> tuple[NDArray, NDArray]:
     close to each other, with few models or with models in two clusters. If the
     quartiles are equal, the width is the standard deviation.
     """
-    low, middle, high = np.quantile(values, [.25, .5, .75], axis=0)
+    quartiles = np.quantile(values, [.25, .5, .75], axis=0)
+    low, middle, high = quartiles
     between_quartiles = high - low
+    normal = between_quartiles / 1.35
     deviation = values.std(axis=0)
-    half_deviation = np.minimum(deviation / 2, 1.5 * between_quartiles)
-    width = np.maximum(between_quartiles / 1.35, half_deviation)
+    half_deviation = deviation / 2
+    most = 1.5 * between_quartiles
+    half_deviation = np.minimum(half_deviation, most)
+    width = np.maximum(normal, half_deviation)
     width = np.where(between_quartiles > 0, width, deviation)
     return middle, width + TINY
 
@@ -489,24 +534,43 @@ def noise_of_units(values: NDArray, least: float) -> Floats:
     """
     n_models = len(values)
     centred = values - values.mean(axis=0)
-    variance = np.einsum('mk,mk->k', centred, centred) / n_models
+    squares = np.einsum('mk,mk->k', centred, centred)
+    variance = squares / n_models
+    # The small number avoids a division by 0.
     deviation = np.sqrt(variance) + 1e-9
     least_variance = (least * deviation)**2
     weights = 1 / deviation
     for _ in range(FACTOR_STEPS):
         factor = centred @ weights
         factor /= factor.std() + TINY
-        loadings = centred.T @ factor / n_models
+        loadings = centred.T @ factor
+        loadings /= n_models
         # The part of the variance that the factor does not explain.
-        noise_variance = np.maximum(variance - loadings**2, 0)
+        noise_variance = variance - loadings**2
+        noise_variance = np.maximum(noise_variance, 0)
         noise_variance += least_variance
         weights = loadings / noise_variance
     return np.sqrt(noise_variance)
 
 
 def diagonals(matrices: NDArray) -> Floats:
-    """Return the diagonals of N matrices `(N, K, K)`, `(N, K)`."""
+    """Return the diagonals, `(N, K)`, of N matrices, `(N, K, K)`."""
     return np.diagonal(matrices, axis1=1, axis2=2)
+
+
+def add_to_diagonals(matrices: NDArray, values: NDArray) -> None:
+    """Add values, `(N, K)`, to the diagonals of matrices, `(N, K, K)`."""
+    diagonal = np.arange(matrices.shape[1])
+    matrices[:, diagonal, diagonal] += values
+
+
+def products_of_pairs(first: NDArray, second: NDArray) -> Floats:
+    """Return N outer products, `(N, K, L)`.
+
+    They are the products of each value in a row of `first`, `(N, K)`, and each
+    value in the same row of `second`, `(N, L)`.
+    """
+    return first[:, :, None] * second[:, None]
 
 
 def wiener(first: NDArray, second: NDArray) -> Floats:
@@ -516,11 +580,11 @@ def wiener(first: NDArray, second: NDArray) -> Floats:
     process (Wahba, J. R. Stat. Soc. B 40(3), 1978). Covariances are between
     its heights at the arguments `first`, `(M,)`, and `second`, `(N,)`.
     """
-    first = np.maximum(first, 0)[:, None]
-    second = np.maximum(second, 0)[None]
+    first = np.maximum(first, 0)
+    second = np.maximum(second, 0)
     # low^2 (3 high - low) / 6, in place.
-    low = np.minimum(first, second)
-    found = np.maximum(first, second)
+    low = np.minimum.outer(first, second)
+    found = np.maximum.outer(first, second)
     found *= 3
     found -= low
     found *= low
@@ -531,15 +595,17 @@ def wiener(first: NDArray, second: NDArray) -> Floats:
 
 def slope_of_wiener(first: NDArray, second: NDArray) -> Floats:
     """Return the derivative of `wiener` with respect to `first`, `(M, N)`."""
-    first = np.maximum(first, 0)[:, None]
-    second = np.maximum(second, 0)[None]
+    first = np.maximum(first, 0)
+    second = np.maximum(second, 0)
+    first = first[:, None]
+    is_rising = first < second
     rising = first * second - first**2 / 2
     constant = second**2 / 2
-    return np.where(first < second, rising, constant)
+    return np.where(is_rising, rising, constant)
 
 
 def shared_parts(new: Standardised, old: Standardised, tilt: float,
-                 same: bool) -> Iterator[tuple[str, Floats]]:
+                 same: bool) -> Parts:
     """Yield the parts of the kernel that are the same for all benchmarks.
 
     Each is a name of `PARTS` and its covariances, `(M, N)`, between M `new`
@@ -548,10 +614,13 @@ def shared_parts(new: Standardised, old: Standardised, tilt: float,
     `Settings`.
     """
     units = new.units
-    old_units = units if same else old.units
+    old_units = units
+    if not same:
+        old_units = old.units
     yield 'units', units @ old_units.T
-    del units, old_units  # They may take more memory than all covariances.
-    same_family = new.families[:, None] == old.families
+    # They may take more memory than all covariances.
+    del units, old_units
+    same_family = np.equal.outer(new.families, old.families)
     # Computed in place, as covariances of many models take much memory.
     new_means = new.means[:, 0]
     old_means = old.means[:, 0]
@@ -561,15 +630,15 @@ def shared_parts(new: Standardised, old: Standardised, tilt: float,
     family *= same_family
     yield 'family', family
     del family
-    own = np.zeros((len(new), len(old)))
+    shape = len(new), len(old)
+    own = np.zeros(shape)
     if same:
         np.fill_diagonal(own, 1)
     yield 'own', own
 
 
 def parts_of_benchmark(new: Standardised, old: Standardised, new_mean: NDArray,
-                       old_mean: NDArray, worst: float,
-                       b: int) -> Iterator[tuple[str, Floats]]:
+                       old_mean: NDArray, worst: float, b: int) -> Parts:
     """Yield the parts of the kernel that differ between benchmarks.
 
     Each is a name of `PARTS` and its covariances on benchmark b, `(M, N)`,
@@ -578,7 +647,10 @@ def parts_of_benchmark(new: Standardised, old: Standardised, new_mean: NDArray,
     the largest such mean loss of a fitted model that is not absurd. The part
     `answers` is yielded only if the benchmark has own answers.
     """
-    yield 'bend', wiener(worst - new_mean, worst - old_mean)
+    # How much lower the mean losses are than the worst one.
+    new_better = worst - new_mean
+    old_better = worst - old_mean
+    yield 'bend', wiener(new_better, old_better)
     yield 'spread', np.outer(new_mean, old_mean)
     if b in new.answers:
         new_answers = new.answers[b]
@@ -596,16 +668,16 @@ def covariances(models: Standardised, means: NDArray, worst: NDArray,
     """
     n_models = len(models)
     n_benchmarks = len(worst)
-    found = {name: part[None] for name, part in shared.items()}
-    shape = n_models, n_models
-    found['answers'] = np.zeros((1, *shape))
-    differing = ['spread', 'bend']
-    if models.answers:
-        differing.append('answers')
-    for name in differing:
-        found[name] = np.zeros((n_benchmarks, *shape))
-    for b in range(n_benchmarks):
-        mean = means[b]
+    same_on_all = 1, n_models, n_models
+    one_for_each = n_benchmarks, n_models, n_models
+    found = {
+        'spread': np.zeros(one_for_each),
+        'bend': np.zeros(one_for_each),
+        'answers': np.zeros(one_for_each if models.answers else same_on_all)
+    }
+    for name, part in shared.items():
+        found[name] = part[None]
+    for b, mean in enumerate(means):
         parts = parts_of_benchmark(models, models, mean, mean, worst[b], b)
         for name, part in parts:
             found[name][b] = part
@@ -623,19 +695,21 @@ def variances(models: Standardised, means: NDArray, worst: NDArray,
     absurd.
     """
     n_models = len(models)
-    n_rows = len(worst) if models.answers else 1
-    answers = np.zeros((n_rows, n_models))
-    for b, part in models.answers.items():
-        squares = part**2
+    answers = np.zeros((1, n_models))
+    if models.answers:
+        answers = np.zeros_like(means)
+    for b, deviations in models.answers.items():
+        squares = deviations**2
         answers[b] = squares.sum(axis=1)
-    better = np.maximum(worst[:, None] - means, 0)
+    better = worst[:, None] - means
+    better = np.maximum(better, 0)
     units = models.units
-    square_lengths = np.einsum('mk,mk->m', units, units)
+    squared_units = np.einsum('mk,mk->m', units, units)
     mean_loss = models.means[:, 0]
     family = 1 + tilt * mean_loss**2
     return dict(
         spread=means**2,
-        units=square_lengths[None],
+        units=squared_units[None],
         answers=answers,
         bend=better**3 / 3,
         family=family[None],

@@ -53,9 +53,9 @@ class TokenLosses:
     def __post_init__(self) -> None:
         where = f'losses of text {self.text_id!r}'
         losses = np.asarray(self.losses, np.float64)
-        if losses.shape != (len(self.spans), ):
-            raise InputError(where, f'shape {(len(self.spans), )}',
-                             f'shape {losses.shape}',
+        shape = (len(self.spans), )
+        if losses.shape != shape:
+            raise InputError(where, f'shape {shape}', f'shape {losses.shape}',
                              'Give one loss for each token.')
         sound = _sound(losses)
         if not sound.all():
@@ -93,7 +93,9 @@ def _sound(losses: NDArray) -> Booleans:
     """
     # Compared in 64 bits: float32 would round the bound.
     values = np.asarray(losses, np.float64)
-    return ~(values < -ROUNDING) & ~np.isinf(values)
+    is_negative = values < -ROUNDING
+    is_infinite = np.isinf(values)
+    return ~(is_negative | is_infinite)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,9 +122,11 @@ class TextLosses(Sequence[TokenLosses]):
 
     def __post_init__(self) -> None:
         n_bytes = self.spans.n_bytes
+        # A character takes 1 to 4 bytes.
         possible = np.clip(n_bytes, self.n_chars, 4 * self.n_chars)
-        if not (np.array_equal(n_bytes, possible)
-                and _sound(self.losses).all()):
+        are_possible = np.array_equal(n_bytes, possible)
+        are_sound = _sound(self.losses).all()
+        if not (are_possible and are_sound):
             # Making each `TokenLosses` raises an error that names the text.
             list(self)
 
@@ -181,7 +185,8 @@ class TextLosses(Sequence[TokenLosses]):
 
     def select(self, rows: Sequence[int]) -> 'TextLosses':
         """Return the losses on the texts with the given indices."""
-        if [*rows] == [*range(len(self))]:
+        all_rows = range(len(self))
+        if [*rows] == [*all_rows]:
             return self
         tokens = self.spans.tokens_of(rows)
         return TextLosses(
@@ -205,8 +210,9 @@ class TextLosses(Sequence[TokenLosses]):
                 text that is not in it, or have another hash of a text.
         """
         row_of_id = {text_id: row for row, text_id in enumerate(self.ids)}
-        missing = {*ids} - {*self.ids}
-        unknown = {*self.ids} - {*ids}
+        expected = {*ids}
+        missing = expected - row_of_id.keys()
+        unknown = row_of_id.keys() - expected
         _refuse(where, missing, 'no losses on',
                 'Score the missing texts, or give all shards.')
         _refuse(where, unknown, 'losses on unknown texts,',
@@ -215,8 +221,9 @@ class TextLosses(Sequence[TokenLosses]):
         found = self.select(rows)
         # Texts without a recorded hash are not compared.
         changed = []
-        for text_id, ours, theirs in zip(ids, found.hashes, hashes):
-            if ours and ours != theirs:
+        of_texts = zip(ids, found.hashes, hashes)
+        for text_id, recorded, expected_hash in of_texts:
+            if recorded and recorded != expected_hash:
                 changed.append(text_id)
         _refuse(where, changed, 'losses on another wording of',
                 'Score the texts again, as they are now.')
@@ -226,12 +233,18 @@ class TextLosses(Sequence[TokenLosses]):
         return len(self.ids)
 
     def __getitem__(self, text: Any) -> Any:
-        if isinstance(text, slice):
-            return self.select(range(len(self))[text])
-        row = range(len(self))[text]
-        tokens = self.spans.tokens_of([row])
-        return TokenLosses(self.ids[row], self.losses[tokens], self.spans[row],
-                           int(self.n_chars[row]), self.hashes[row])
+        """Return the `TokenLosses` of one text, `TextLosses` for a slice."""
+        # A range accepts slices and negative indices, too.
+        rows = range(len(self))[text]
+        if isinstance(rows, range):
+            return self.select(rows)
+        tokens = self.spans.tokens_of([rows])
+        return TokenLosses(
+            text_id=self.ids[rows],
+            losses=self.losses[tokens],
+            spans=self.spans[rows],
+            n_chars=int(self.n_chars[rows]),
+            sha256=self.hashes[rows])
 
     __repr__ = short_repr
 
@@ -241,8 +254,9 @@ def _refuse(where: str, text_ids: Collection[str], problem: str,
     """Raise an `InputError` that lists the texts with a problem, if any."""
     if text_ids:
         listed = ', '.join(map(repr, sorted(text_ids)))
+        found = shortened(f'{problem} {listed}', 200)
         raise InputError(where, 'losses on the texts of the validation set',
-                         shortened(f'{problem} {listed}', 200), remedy)
+                         found, remedy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,12 +289,14 @@ class LossTable:
         check_unique('models', models)
         check_known('losses', models, self.models)
         rows = [self.models.index(model) for model in models]
-        return replace(self, models=tuple(models), losses=self.losses[rows])
+        losses = self.losses[rows]
+        return replace(self, models=tuple(models), losses=losses)
 
     @property
     def scored(self) -> Booleans:
         """Mask of the tokens on which every model has a loss, `(T,)`."""
-        return ~np.isnan(self.losses).any(axis=0)
+        lacks_loss = np.isnan(self.losses)
+        return ~lacks_loss.any(axis=0)
 
     @property
     def n_bytes(self) -> Integers:
@@ -343,8 +359,11 @@ class TargetTokens(PublicNames):
 
         `spans` has the tokens of each text, in the order of `texts`.
         """
-        return cls(texts.ids, texts.hashes, TextSpans.of(spans),
-                   texts.fingerprint)
+        return cls(
+            text_ids=texts.ids,
+            hashes=texts.hashes,
+            spans=TextSpans.of(spans),
+            fingerprint=texts.fingerprint)
 
     __repr__ = short_repr
 
@@ -384,9 +403,11 @@ class TargetTokens(PublicNames):
         ordered = []
         for model, texts in losses.items():
             ordered.append(self._ordered(model, texts))
-        rows, means = [], []
+        rows = []
+        means = []
         for own in ordered:
-            (row, ) = map_losses(own.losses[None], own.spans, self.spans)
+            one_row = own.losses[None]
+            (row, ) = map_losses(one_row, own.spans, self.spans)
             rows.append(row)
             means.append(_means(row, offsets))
         models = tuple(losses)

@@ -41,18 +41,19 @@ def map_losses(losses: Floats, sources: Sequence[TokenSpans],
     target_widths = target.ends - target.starts
     operator = _operator(source, target)
     n_models = len(losses)
-    mapped = np.empty((n_models, len(target_widths)))
-    for model, row in enumerate(losses):
+    n_targets = len(target_widths)
+    all_mapped = np.empty((n_models, n_targets))
+    for row, mapped in zip(losses, all_mapped):
         scored = ~np.isnan(row)
         known_losses = np.where(scored, row, 0)
-        mapped[model] = operator @ known_losses
+        mapped[:] = operator @ known_losses
         # Widths, mapped like losses, are the numbers of scored bytes of the
         # target tokens.
         scored_widths = np.where(scored, source_widths, 0)
-        scored_bytes = np.rint(operator @ scored_widths)
-        has_gap = scored_bytes < target_widths
-        mapped[model, has_gap] = np.nan
-    return mapped
+        scored_bytes = operator @ scored_widths
+        has_gap = np.rint(scored_bytes) < target_widths
+        mapped[has_gap] = np.nan
+    return all_mapped
 
 
 class _Entries(NamedTuple):
@@ -99,7 +100,9 @@ def _overlaps(source: TextSpans, target: TextSpans) -> _Entries:
     lengths = np.diff(bounds)
     rows = _holders(target, firsts)
     columns = _holders(source, firsts)
-    is_shared = (rows >= 0) & (columns >= 0)
+    in_target = rows >= 0
+    in_source = columns >= 0
+    is_shared = in_target & in_source
     rows = rows[is_shared]
     columns = columns[is_shared]
     source_widths = source.ends - source.starts
@@ -137,9 +140,10 @@ def _holders(tokens: TextSpans, positions: Integers) -> Integers:
     `positions`, `(n,)`, are offsets of bytes in the concatenated texts.
     """
     starts, ends = tokens.placed
-    latest = np.searchsorted(starts, positions, side='right') - 1
+    n_begun = np.searchsorted(starts, positions, side='right')
+    latest = n_begun - 1
     # `latest` is -1 before the first token. It then selects the appended 0,
-    # so that no byte is held.
+    # so that no token covers the byte.
     padded_ends = np.append(ends, 0)
     is_held = positions < padded_ends[latest]
     return np.where(is_held, latest, -1)

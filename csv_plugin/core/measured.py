@@ -56,7 +56,9 @@ class Measured:
     @property
     def place(self) -> str:
         """Benchmark and file name, to tell records of one model apart."""
-        return f'{self.task or "losses"} in {Path(self.file).name}'
+        what = self.task or 'losses'
+        file_name = Path(self.file).name
+        return f'{what} in {file_name}'
 
 
 def check_measured(records: Sequence[Measured],
@@ -75,11 +77,12 @@ def check_measured(records: Sequence[Measured],
 
 
 def check_weights(records: Iterable[Measured]) -> None:
-    """Raise an `InputError` if records of one model are of several weights."""
+    """Raise an `InputError` if records of a model differ in their weights."""
     for name, group in _grouped(records, 'name').items():
         found = []
         for fact in WEIGHTS:
-            if values := differing(group, fact, 'place'):
+            values = differing(group, fact, 'place')
+            if values:
                 found.append(f'{fact} {values}')
         if found:
             raise InputError(
@@ -94,9 +97,9 @@ def check_settings(records: Iterable[Measured],
     """Raise an `InputError` if models differ in a setting of a benchmark."""
     for fact in facts:
         for values, tasks in _differences(records, fact).items():
+            names = ', '.join(map(repr, tasks))
             raise InputError(
-                f'results on {", ".join(map(repr, tasks))}',
-                f'one {fact} for all models', values,
+                f'results on {names}', f'one {fact} for all models', values,
                 f'Evaluate all models with the same {fact}, or leave the '
                 'benchmark out.')
 
@@ -114,7 +117,8 @@ def warn_of_differences(records: Sequence[Measured]) -> None:
                          f'Run all models with the same {fact}, or leave '
                          'models out.')
     for fact in _FORMATS:
-        if values := differing(records, fact):
+        values = differing(records, fact)
+        if values:
             lines.append(f'models were run with several values of {fact}: '
                          f'{values}. Another {fact} changes losses and '
                          'accuracies a little.')
@@ -124,8 +128,8 @@ def warn_of_differences(records: Sequence[Measured]) -> None:
             few[record.task] = record.facts.get(N_ITEMS)
     if few:
         tasks = ', '.join(f'{task} ({n})' for task, n in few.items())
-        lines.append('results are of some of the items of '
-                     f'{shortened(tasks, 80)}')
+        names = shortened(tasks, 80)
+        lines.append(f'results are of some of the items of {names}')
     for line in lines:
         warnings.warn(line, stacklevel=4)
 
@@ -147,18 +151,21 @@ def differing(records: Sequence[Measured],
     """
     # The values of facts may have any type, so texts are compared.
     commits = {str(record.facts.get('commit')) for record in records}
-    if fact == 'revision' and len(commits) == 1 and 'None' not in commits:
-        return ''  # A branch and a tag may name the same commit.
+    is_one_commit = len(commits) == 1 and 'None' not in commits
+    if fact == 'revision' and is_one_commit:
+        # A branch and a tag may name the same commit.
+        return ''
     first: dict[str, str] = {}
     for record in records:
         value = record.facts.get(fact)
         if fact == TEMPLATE and value not in (None, 'none'):
             value = 'some'
         if value is not None:
-            first.setdefault(str(value), getattr(record, owner))
+            name = getattr(record, owner)
+            first.setdefault(str(value), name)
     if len(first) < 2:
         return ''
-    return ', '.join(f'{value} of {one}' for value, one in first.items())
+    return ', '.join(f'{value} of {name}' for value, name in first.items())
 
 
 def _grouped(records: Iterable[Measured],
@@ -166,7 +173,8 @@ def _grouped(records: Iterable[Measured],
     """Group the records by the attribute whose name is `owner`."""
     groups: defaultdict[str, list[Measured]] = defaultdict(list)
     for record in records:
-        groups[getattr(record, owner)].append(record)
+        key = getattr(record, owner)
+        groups[key].append(record)
     return groups
 
 
@@ -179,6 +187,7 @@ def _differences(records: Iterable[Measured],
     """
     found: defaultdict[str, list[str]] = defaultdict(list)
     for task, group in _grouped(records, 'task').items():
-        if values := differing(group, fact):
+        values = differing(group, fact)
+        if values:
             found[values].append(task or 'the texts')
     return found

@@ -27,13 +27,15 @@ def spearman(observed: ArrayLike, predicted: ArrayLike) -> float:
 
     It is NaN if all observed or all predicted accuracies are equal.
     """
-    rank_pairs = []
-    for values in _complete(observed, predicted):
+    accuracies = _complete(observed, predicted)
+    ranks = []
+    for values in accuracies:
         if not len(values) or np.ptp(values) == 0:
             return float('nan')
-        rank_pairs.append(_centred_ranks(values))
-    correlations = np.corrcoef(rank_pairs)
-    return float(correlations[0, 1])
+        ranks.append(_centred_ranks(values))
+    correlations = np.corrcoef(ranks)
+    correlation = correlations[0, 1]
+    return float(correlation)
 
 
 def _centred_ranks(values: NDArray) -> Floats:
@@ -42,7 +44,9 @@ def _centred_ranks(values: NDArray) -> Floats:
     Tied values share their mean rank. Doubling ranks and subtracting n + 1
     does not change a correlation.
     """
-    return best_ranks(values) - best_ranks(-values)
+    from_largest = best_ranks(values)
+    from_smallest = best_ranks(-values)
+    return from_largest - from_smallest
 
 
 def best_ranks(values: NDArray) -> Floats:
@@ -51,10 +55,11 @@ def best_ranks(values: NDArray) -> Floats:
     Equal values share the best rank of the group. scipy.stats has such a
     function, but importing it takes longer than a prediction.
     """
-    ranks = np.full(len(values), np.nan)
+    ranks = np.full(values.shape, np.nan)
     is_number = ~np.isnan(values)
     negative = -values[is_number]
-    n_larger = np.searchsorted(np.sort(negative), negative)
+    ascending = np.sort(negative)
+    n_larger = np.searchsorted(ascending, negative)
     ranks[is_number] = 1 + n_larger
     return ranks
 
@@ -65,8 +70,9 @@ def coverage(observed: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
     Accuracies at a limit, `low` or `high`, count as within.
     """
     accuracies, lows, highs = _complete(observed, low, high)
-    is_inside = (lows <= accuracies) & (accuracies <= highs)
-    return _mean(is_inside)
+    is_above = lows <= accuracies
+    is_below = accuracies <= highs
+    return _mean(is_above & is_below)
 
 
 def mean_width(low: ArrayLike, high: ArrayLike) -> float:
@@ -76,17 +82,17 @@ def mean_width(low: ArrayLike, high: ArrayLike) -> float:
 
 
 def _differences(a: ArrayLike, b: ArrayLike) -> Floats:
-    """Return a minus b of the models that have a number in both."""
+    """Return a - b for each model that has a number in both."""
     first, second = _complete(a, b)
     return first - second
 
 
 def _complete(*arguments: ArrayLike) -> Floats:
-    """Return one row per argument, with the models that have no NaN in any."""
+    """Return one row per argument, without models that have a NaN in any."""
     table = np.array(arguments, np.float64)
     is_missing = np.isnan(table)
-    is_complete = ~is_missing.any(axis=0)
-    return table[:, is_complete]
+    is_incomplete = is_missing.any(axis=0)
+    return table[:, ~is_incomplete]
 
 
 def _mean(values: Floats | Booleans) -> float:

@@ -56,10 +56,11 @@ def mixed_engines(infos: Mapping[str, DumpInfo]) -> list[str]:
     """
     ways: dict[str, list[str]] = {}
     for model, info in infos.items():
-        cache = ('no cache' if info.cache_dtype == 'none' else
-                 f'cache in {info.cache_dtype}')
-        ways.setdefault(f'{info.engine}, {info.dtype}, {cache}',
-                        []).append(model)
+        cache = 'no cache'
+        if info.cache_dtype != 'none':
+            cache = f'cache in {info.cache_dtype}'
+        way = f'{info.engine}, {info.dtype}, {cache}'
+        ways.setdefault(way, []).append(model)
     notes = []
     if len(ways) > 1:
         notes.append(
@@ -78,7 +79,8 @@ def _mixed_versions(infos: Mapping[str, DumpInfo]) -> list[str]:
         for model, info in infos.items():
             version = info.versions.get(package, 'unknown')
             if version != 'unknown':
-                versions.setdefault(f'{package} {version}', []).append(model)
+                name = f'{package} {version}'
+                versions.setdefault(name, []).append(model)
         if len(versions) > 1:
             notes.append(
                 f'{MIXED}: {_described(versions)}. Two versions may read the '
@@ -91,8 +93,11 @@ def _described(groups: Mapping[str, list[str]]) -> str:
     """Return each way of scoring, with the first of its models, as text."""
     described = []
     for way, models in groups.items():
-        more = f' and {len(models) - 1} more' if len(models) > 1 else ''
-        described.append(f'{way} ({models[0]}{more})')
+        first, *others = models
+        names = first
+        if others:
+            names += f' and {len(others)} more'
+        described.append(f'{way} ({names})')
     return '; '.join(described)
 
 
@@ -160,12 +165,14 @@ class ModelLosses(PublicNames, Mapping[str, TokenLossDump]):
         return len(self.dumps)
 
     def __repr__(self) -> str:
+        fingerprint = self.texts.fingerprint[:12]
         return (f'ModelLosses({len(self)} models on {len(self.texts)} texts '
-                f'{self.texts.fingerprint[:12]})')
+                f'{fingerprint})')
 
     def __or__(self, losses: 'ModelLosses') -> 'ModelLosses':
-        """Return the models of both; for a model in both, the right dump."""
-        return ModelLosses(self.texts, {**self.dumps, **losses.dumps})
+        """Return the models of both; `losses` has precedence for a model."""
+        dumps = {**self.dumps, **losses.dumps}
+        return ModelLosses(self.texts, dumps)
 
     def select(self, models: Sequence[str]) -> 'ModelLosses':
         """Return the losses of the given models, in the given order.

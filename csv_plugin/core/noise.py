@@ -55,16 +55,18 @@ class Noise(NamedTuple):
 
         `level` is the probability that the interval holds the sum.
         """
-        quantile = stdtrit(freedom, (1 + level) / 2)
-        down = (found.value - found.low) / quantile
-        up = (found.high - found.value) / quantile
-        return cls(down, up, freedom)
+        probability = (1 + level) / 2
+        quantile = stdtrit(freedom, probability)
+        down = found.value - found.low
+        up = found.high - found.value
+        return cls(down / quantile, up / quantile, freedom)
 
     @property
     def error(self) -> float:
         """Root mean square of both standard errors."""
         length = np.hypot(self.down, self.up)
-        return float(length / np.sqrt(2))
+        mean = length / np.sqrt(2)
+        return float(mean)
 
     def times(self, factor: float) -> 'Noise':
         """Return the noise of the difference times a positive factor."""
@@ -107,7 +109,10 @@ class Difference:
     @property
     def errors(self) -> dict[str, float]:
         """Standard error from each origin of noise."""
-        return {origin: noise.error for origin, noise in self.noises.items()}
+        found = {}
+        for origin, noise in self.noises.items():
+            found[origin] = noise.error
+        return found
 
     @property
     def error(self) -> float:
@@ -119,13 +124,17 @@ class Difference:
     def low(self) -> float:
         """Lower limit of the interval; -1 or more for accuracies."""
         low = self.value - self._half_width('down')
-        return low if self.of_losses else max(low, -1.)
+        if self.of_losses:
+            return low
+        return max(low, -1.)
 
     @property
     def high(self) -> float:
         """Upper limit of the interval; 1 or less for accuracies."""
         high = self.value + self._half_width('up')
-        return high if self.of_losses else min(high, 1.)
+        if self.of_losses:
+            return high
+        return min(high, 1.)
 
     def _half_width(self, side: str) -> float:
         """Return the half width of the interval on a side, 'down' or 'up'.
@@ -141,14 +150,15 @@ class Difference:
     def _reach(self, side: str, probability: float) -> float:
         """Return a quantile of the noise from all origins together.
 
-        The side is 'down' or 'up', and the probability 1/2 or more.
+        `side` is 'down' or 'up', and `probability` is 1/2 or more.
         """
         square = 0.
         for noise in self.noises.values():
             if noise.error:
                 error = noise.down if side == 'down' else noise.up
                 quantile = stdtrit(noise.freedom, probability)
-                square += (error * quantile)**2
+                reach = error * quantile
+                square += reach**2
         return float(np.sqrt(square))
 
     @property
@@ -159,7 +169,9 @@ class Difference:
         None if it would be above 1 for accuracies, which differ by at most 1.
         """
         size = self.size_to_detect
-        return None if size > 1 and not self.of_losses else size
+        if size > 1 and not self.of_losses:
+            return None
+        return size
 
     @property
     def size_to_detect(self) -> float:
@@ -167,7 +179,8 @@ class Difference:
         # The probability with which a difference of this size is found.
         power = 0.8
         side = self._inner
-        return self._half_width(side) + self._reach(side, power)
+        half_width = self._half_width(side)
+        return half_width + self._reach(side, power)
 
     @property
     def probability(self) -> float:
@@ -178,7 +191,9 @@ class Difference:
         """
         from scipy.optimize import bisect
 
-        gain = -self.value if self.of_losses else self.value
+        gain = self.value
+        if self.of_losses:
+            gain = -gain
         # Without any noise, the sign is certain.
         if not self.error:
             return float(np.heaviside(gain, 0.5))
@@ -195,7 +210,9 @@ class Difference:
             return self._reach(side, probability) - size
 
         likelier = bisect(beyond, 0.5, most_probable)
-        return likelier if gain >= 0 else 1 - likelier
+        if gain < 0:
+            return 1 - likelier
+        return likelier
 
     @property
     def verdict(self) -> str:
@@ -212,10 +229,11 @@ class Difference:
             return BETTER
         if high < 0:
             return WORSE
-        return SAME if max(-low, high) < self.margin else UNCLEAR
+        largest = max(-low, high)
+        return SAME if largest < self.margin else UNCLEAR
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values by name; differences are as in `value`."""
+        """Return the fields and properties as plain values, by name."""
         names = ('kind', 'benchmark', 'value', 'error', 'low', 'high',
                  'probability', 'margin', 'detectable', 'by_items', 'errors',
                  'verdict')
@@ -229,16 +247,18 @@ def combine(predicted: Difference, observed: Difference) -> Difference:
     predicted difference, and the items' for the observed difference. The noise
     of runs is the same in both, so it does not enter the weights.
     """
-    own = {
-        PREDICTOR: predicted.noises[PREDICTOR],
-        ITEMS: observed.noises[ITEMS]
-    }
-    errors = np.array([noise.error for noise in own.values()])
+    of_predictor = predicted.noises[PREDICTOR]
+    of_items = observed.noises[ITEMS]
+    errors = np.array([of_predictor.error, of_items.error])
     precisions = errors**-2.0
     weights = precisions / precisions.sum()
-    noises = {**own, **predicted.noises}
-    for origin, weight in zip(own, weights.tolist()):
-        noises[origin] = own[origin].times(weight)
+    by_predictor, by_items = weights.tolist()
+    noises = {
+        PREDICTOR: of_predictor.times(by_predictor),
+        ITEMS: of_items.times(by_items)
+    }
+    if RUNS in predicted.noises:
+        noises[RUNS] = predicted.noises[RUNS]
     values = [predicted.value, observed.value]
     value = float(weights @ values)
     return replace(predicted, kind=COMBINED, value=value, noises=noises)
@@ -260,28 +280,32 @@ def text_noise(contributions: NDArray, shares: NDArray,
         InputError: There is only one text.
     """
     order, first, sizes = _strata(sources)
-    freedom = len(order) - len(sizes)
+    n_texts = len(order)
+    freedom = n_texts - len(sizes)
     if not freedom:
         raise InputError(
             'texts of a comparison', 'two or more', '1',
             'Give losses on two or more texts or items, or two or more runs '
             'of the same recipe that differ only in their seed.')
     # `(S, 2)`: the sums over texts are the difference, and 1.
-    columns = np.column_stack([contributions, shares])[order]
-    # For each text that is drawn, the first text of its stratum and their
-    # number.
-    begins, counts = np.repeat([first, sizes], sizes - 1, axis=1)
+    columns = np.column_stack([contributions, shares])
+    columns = columns[order]
+    # For each text that is drawn, the position of the first text of its
+    # stratum, and the number of texts of the stratum.
+    n_drawn = sizes - 1
+    begins = np.repeat(first, n_drawn)
+    counts = np.repeat(sizes, n_drawn)
     # Fewer texts are drawn than the stratum has, so each counts more.
-    factors = sizes / (sizes - 1)
+    factors = sizes / n_drawn
     scale = np.repeat(factors, sizes)
     rng = np.random.default_rng(0)
     # Number of bootstrap resamples.
     n_resamples = 1000
     sums = np.empty((n_resamples, 2))
     for resample in range(n_resamples):
-        places = rng.random(freedom) * counts
-        drawn = begins + places.astype(int)
-        times = np.bincount(drawn, minlength=len(order))
+        positions = rng.random(freedom) * counts
+        drawn = begins + positions.astype(int)
+        times = np.bincount(drawn, minlength=n_texts)
         sums[resample] = scale * times @ columns
     differences, total_shares = sums.T
     means = differences / total_shares
@@ -299,14 +323,14 @@ def _strata(sources: Sequence[str]) -> tuple[NDArray, NDArray, NDArray]:
     there is only one such source, its text joins the largest stratum.
     """
     _, stratum, sizes = np.unique(
-        np.asarray(sources), return_inverse=True, return_counts=True)
+        sources, return_inverse=True, return_counts=True)
     is_single = sizes[stratum] == 1
     stratum[is_single] = len(sizes)
     if is_single.sum() == 1:
         stratum[is_single] = np.argmax(sizes)
     order = np.argsort(stratum, kind='stable')
-    _, first, sizes = np.unique(
-        stratum[order], return_index=True, return_counts=True)
+    ordered = stratum[order]
+    _, first, sizes = np.unique(ordered, return_index=True, return_counts=True)
     return order, first, sizes
 
 
@@ -332,7 +356,8 @@ def run_noise(recipes: Sequence[ArrayLike],
     degrees of freedom has the relative variance 2/d, and the two relative
     variances add up, so 1/freedom = 1/known + 1/tails.
     """
-    known, squares = 0, 0.
+    known = 0
+    squares = 0.
     for values in recipes:
         of_runs = np.asarray(values, np.float64)
         n_values = of_runs.size
@@ -348,9 +373,12 @@ def run_noise(recipes: Sequence[ArrayLike],
     # few because some runs end far from the other runs.
     freedom_of_run = 5
     tails = 4 + min(n_runs) * (freedom_of_run - 4)
-    freedom = 1 / (1 / known + 1 / tails)
-    # The variance of a difference of means, divided by that of a single run.
-    share = 1 / n_runs[0] + 1 / n_runs[1]
+    inverse = 1 / known + 1 / tails
+    freedom = 1 / inverse
+    # The variance of a difference of means, divided by the variance of a
+    # single run.
+    n_a, n_b = n_runs
+    share = 1 / n_a + 1 / n_b
     variance = share * squares / known
     error = float(np.sqrt(variance))
     return Noise.even(error, freedom)
@@ -381,13 +409,17 @@ def items_noise(accuracies: tuple[float, float], n_items: int,
 def noise_of_sum(noises: Sequence[Noise], weights: ArrayLike) -> Noise:
     """Return the noise of a weighted sum of independent differences.
 
-    Its degrees of freedom are those of Satterthwaite (Biometrics Bulletin
-    2(6), 1946). `weights` has a number for each of the noises.
+    `weights` has a number for each of the noises. The degrees of freedom are
+    computed by the formula of Satterthwaite (Biometrics Bulletin 2(6), 1946).
     """
     errors = [noise.error for noise in noises]
-    freedoms = np.array([noise.freedom for noise in noises])
-    variances = (np.asarray(weights) * errors)**2
+    freedoms = [noise.freedom for noise in noises]
+    variances = np.multiply(weights, errors)**2
     variance = float(variances.sum())
-    uncertainty = float((variances**2 / freedoms).sum())
-    freedom = variance**2 / uncertainty if uncertainty else np.inf
-    return Noise.even(float(np.sqrt(variance)), freedom)
+    uncertainties = variances**2 / freedoms
+    uncertainty = float(uncertainties.sum())
+    freedom = np.inf
+    if uncertainty:
+        freedom = variance**2 / uncertainty
+    error = float(np.sqrt(variance))
+    return Noise.even(error, freedom)

@@ -13,7 +13,8 @@ from csv_plugin.core.arrays import Booleans, Floats, Integers
 #: or the curve of one benchmark, is fitted to. Two models would determine
 #: level and slope, and leave no error to learn from.
 LEAST_MODELS = 3
-#: Assumed number of items of each benchmark if no benchmark's is known.
+#: Assumed number of items of each benchmark if the number of items is known
+#: for no benchmark.
 USUAL_ITEMS = 1000
 
 
@@ -35,11 +36,12 @@ class Observed:
     def at_chance(self) -> Booleans:
         """Mask of the benchmarks on which all models may guess, `(B,)`."""
         found = []
-        for b, column in enumerate(self.accuracies.T):
-            known = column[~np.isnan(column)]
-            chance = float(self.chance[b])
-            n_items = int(self.n_items[b])
-            found.append(at_chance(known, chance, n_items))
+        benchmarks = zip(self.accuracies.T, self.chance, self.n_items)
+        for column, chance, n_items in benchmarks:
+            is_missing = np.isnan(column)
+            known = column[~is_missing]
+            may_guess = at_chance(known, float(chance), int(n_items))
+            found.append(may_guess)
         return np.array(found, bool)
 
     @cached_property
@@ -47,23 +49,26 @@ class Observed:
         """Mask of the benchmarks to learn hyper-parameters from, `(B,)`.
 
         Benchmarks at chance, and benchmarks on which all accuracies are 1, are
-        left out. If there are no others, those with accuracies of 1 are used,
-        and if there are none of these, benchmarks at chance. Of several equal
-        benchmarks, only the first is used. So neither a benchmark with nothing
-        but noise, nor one that all models solve, nor a copy of a benchmark,
-        changes what is learned for the other benchmarks.
+        left out. If no benchmark is left, the benchmarks on which all
+        accuracies are 1 are used, and if there is no such benchmark,
+        benchmarks at chance are used. Of several equal benchmarks, only the
+        first is used. So neither a benchmark with nothing but noise, nor a
+        benchmark that all models solve, nor a copy of a benchmark, changes
+        what is learned for the other benchmarks.
         """
         values = np.nan_to_num(self.accuracies, nan=-1)
-        cells = np.vstack([values, self.chance, self.n_items])
-        _, firsts = np.unique(cells, axis=1, return_index=True)
+        columns = np.vstack([values, self.chance, self.n_items])
+        _, firsts = np.unique(columns, axis=1, return_index=True)
         is_first = np.zeros(len(self.chance), bool)
         is_first[firsts] = True
-        # A missing accuracy, NaN, is not below 1.
-        is_solved = ~(self.accuracies < 1).any(axis=0)
         above_chance = is_first & ~self.at_chance
-        for found in (above_chance & ~is_solved, above_chance):
-            if found.any():
-                return found
+        # A missing accuracy, NaN, is not below 1.
+        is_below_1 = self.accuracies < 1
+        unsolved = above_chance & is_below_1.any(axis=0)
+        if unsolved.any():
+            return unsolved
+        if above_chance.any():
+            return above_chance
         return is_first
 
 
@@ -88,20 +93,24 @@ def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:
     # Two items at least: the chance level is clipped to 1 / n_items and
     # 1 - 1 / n_items.
     n_items = max(n_items or USUAL_ITEMS, 2)
-    share = np.clip(chance, 1 / n_items, 1 - 1 / n_items)
+    least = 1 / n_items
+    share = np.clip(chance, least, 1 - least)
     variance_of_item = share * (1 - share)
     above = np.maximum(accuracy - chance, 0)
-    statistic = (above**2).sum() * n_items / variance_of_item
+    squares = above**2
+    statistic = squares.sum() * n_items / variance_of_item
     n_models = len(accuracy)
     # With 0 degrees of freedom, the statistic is 0.
     degrees = np.arange(1, n_models + 1)
-    # The number of ways to choose as many of the models, as a logarithm.
-    log_ways = gammaln(n_models + 1) - gammaln(degrees + 1)
-    log_ways -= gammaln(n_models - degrees + 1)
-    log_all_ways = n_models * np.log(2)
-    weight = np.exp(log_ways - log_all_ways)
+    # Binomial weights: the number of ways to choose as many of the models,
+    # divided by the number of ways to choose any of the models.
+    log_weight = gammaln(n_models + 1) - gammaln(degrees + 1)
+    log_weight -= gammaln(n_models - degrees + 1)
+    log_weight -= n_models * np.log(2)
+    weight = np.exp(log_weight)
     # The probability of this statistic or a larger one if all models guess.
-    p_value = weight @ chdtrc(degrees, statistic)
+    p_values = chdtrc(degrees, statistic)
+    p_value = weight @ p_values
     return bool(p_value >= test_level or statistic == 0)
 
 
@@ -113,5 +122,6 @@ def filled_items(n_items: NDArray) -> Floats:
     is_known = n_items > 0
     usual = float(USUAL_ITEMS)
     if is_known.any():
-        usual = float(np.median(n_items[is_known]))
+        known = n_items[is_known]
+        usual = float(np.median(known))
     return np.where(is_known, n_items, usual)

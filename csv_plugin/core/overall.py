@@ -35,10 +35,11 @@ class NamedJoint(NamedTuple):
     def renamed(self, names: Mapping[str, str]) -> 'NamedJoint':
         """Return the distribution of some models, under new names.
 
-        `names` maps each new name to the old one. Models without a new name
+        `names` maps each new name to the old name. Models without a new name
         are left out, and unknown old names are ignored.
         """
-        kept, rows = [], []
+        kept = []
+        rows = []
         for new, old in names.items():
             if old in self.models:
                 kept.append(new)
@@ -97,42 +98,45 @@ class Overall:
         left out. `joints` has the joint distribution of each method for which
         it is known.
         """
-        names = []
-        for name in predictions.main:
-            if name not in predictions.not_yet:
-                names.append(name)
+        not_yet = predictions.not_yet
+        names = [name for name in predictions.main if name not in not_yet]
         predictions = predictions.select(benchmarks=names)
         chosen = _chosen(predictions)
+        benchmarks = compress(predictions.benchmarks, chosen)
+        observed = _means(predictions.observed[:, chosen])
         values = _means(predictions.values[:, chosen])
         has_mean = ~np.isnan(values)
         cells_fitted = predictions.in_sample[:, chosen]
         in_sample = cells_fitted.any(axis=1) & has_mean
         # Methods with a mean.
         kept = has_mean.any(axis=0)
+        methods = compress(predictions.methods, kept)
         overall = cls(
-            predictions.models,
-            benchmarks=tuple(compress(predictions.benchmarks, chosen)),
-            methods=tuple(compress(predictions.methods, kept)),
-            observed=_means(predictions.observed[:, chosen]),
+            models=predictions.models,
+            benchmarks=tuple(benchmarks),
+            methods=tuple(methods),
+            observed=observed,
             values=values[:, kept],
             in_sample=in_sample[:, kept],
             views={})
         views = {}
         for method in overall.methods:
             if method in joints:
-                views[method] = overall._view(method, joints[method],
-                                              predictions.level)
+                joint = joints[method]
+                view = overall._view(method, joint, predictions.level)
+                views[method] = view
         return replace(overall, views=views)
 
     def _view(self, method: str, named: NamedJoint, level: float) -> MeanView:
         """Return what a method's joint distribution says about the means.
 
         Only `ranked` models get ranks. `level` is the probability that an
-        interval holds the mean, or a range of ranks the rank.
+        interval holds the mean, and that a range of ranks holds the rank.
         """
         p = self.methods.index(method)
-        has_mean = ~np.isnan(self.values[:, p])
-        # Places of the benchmarks and of the models in the joint distribution.
+        means = self.values[:, p]
+        has_mean = ~np.isnan(means)
+        # Indices of the benchmarks and models in the joint distribution.
         columns = np.array(places(self.benchmarks, named.benchmarks))
         rows = np.array(places(self.models, named.models))
         unknown = np.full((5, len(rows)), np.nan)
@@ -142,17 +146,19 @@ class Overall:
         view.low[has_mean] = low[known_rows]
         view.high[has_mean] = high[known_rows]
         ranked = has_mean & self.ranked
-        if ranked.any():
+        n_ranked = ranked.sum()
+        if n_ranked:
             # The largest number of ranks to draw, for all models together, and
             # the smallest number of draws. With these, a thousand models take
             # seconds.
-            most_ranks, least_draws = 400_000, 500
-            n_draws = min(DRAWS, most_ranks // ranked.sum())
+            most_ranks = 400_000
+            least_draws = 500
+            n_draws = min(DRAWS, most_ranks // n_ranked)
             n_draws = max(n_draws, least_draws)
             joint = named.joint.take(rows[ranked])
-            accuracies = joint.draws(n_draws)[:, :, columns]
-            means = accuracies.mean(axis=2)
-            order = order_of(means, level)
+            draws = joint.draws(n_draws)
+            drawn_means = draws[:, :, columns].mean(axis=2)
+            order = order_of(drawn_means, level)
             view.first[ranked] = order.first
             view.last[ranked] = order.last
             view.best[ranked] = order.best
@@ -173,14 +179,17 @@ class Overall:
 
         If no model has an observed mean, these are all models. Otherwise they
         are the models with an observed mean and, if there is a method, a mean
-        by the first method. A single such model gets no rank.
+        by the first method. If there is only one such model, it gets no rank.
         """
         found = ~np.isnan(self.observed)
         if not found.any():
             found[:] = True
         elif self.methods:
-            found &= ~np.isnan(self.values[:, 0])
-        return found & (found.sum() > 1)
+            by_first_method = self.values[:, 0]
+            found &= ~np.isnan(by_first_method)
+        if found.sum() == 1:
+            found[:] = False
+        return found
 
     def observed_ranks(self) -> Floats:
         """Return the ranks by observed means, `(M,)`; NaN if not `ranked`."""
@@ -190,7 +199,8 @@ class Overall:
     def predicted_ranks(self) -> Floats:
         """Return the ranks by predicted means, `(M, P)`; NaN if not `ranked`.
         """
-        means = np.where(self.ranked[:, None], self.values, np.nan)
+        means = self.values.copy()
+        means[~self.ranked] = np.nan
         return ranks(means)
 
     def order(self) -> list[int]:
@@ -202,7 +212,8 @@ class Overall:
         means = self.observed
         if self.methods:
             predicted = self.values[:, 0]
-            means = np.where(np.isnan(predicted), self.observed, predicted)
+            lacks_mean = np.isnan(predicted)
+            means = np.where(lacks_mean, self.observed, predicted)
         largest_first = np.argsort(-means, kind='stable')
         return largest_first.tolist()
 
@@ -221,7 +232,8 @@ class Overall:
         errors = []
         for p, predicted in enumerate(self.values.T):
             observed = self._held_out(p)
-            errors.append(metrics.mae(observed, predicted))
+            error = metrics.mae(observed, predicted)
+            errors.append(error)
         return errors
 
     def agreement(self, method: str, least: int = 5) -> tuple[float, int]:
@@ -245,7 +257,8 @@ class Overall:
 
         `p` is the index of the method.
         """
-        return np.where(self.in_sample[:, p], np.nan, self.observed)
+        is_training = self.in_sample[:, p]
+        return np.where(is_training, np.nan, self.observed)
 
 
 class Order(NamedTuple):
@@ -274,8 +287,9 @@ def order_of(draws: NDArray, level: float) -> Order:
     # Sorting the indices in this order gives the position of each model.
     drawn_ranks = 1 + np.argsort(best_first, axis=1)
     tail = (1 - level) / 2
+    probabilities = [tail, 1 - tail]
     first, last = np.quantile(
-        drawn_ranks, [tail, 1 - tail], axis=0, method='inverted_cdf')
+        drawn_ranks, probabilities, axis=0, method='inverted_cdf')
     is_best = drawn_ranks == 1
     best = is_best.mean(axis=0)
     return Order(first, last, best)
@@ -284,15 +298,17 @@ def order_of(draws: NDArray, level: float) -> Order:
 def _chosen(predictions: Predictions) -> Booleans:
     """Return the mask of the benchmarks that means are taken over, `(B,)`.
 
-    The benchmarks to choose from are those that the first method predicts, or
-    all benchmarks if it predicts none. For each number `least`, one candidate
-    is the set of all these benchmarks that at least `least` models ran. The
-    candidate with the largest (number of models that ran all of its
-    benchmarks) x (number of its benchmarks) is chosen. If several have the
-    same product, the candidate with most benchmarks is chosen.
+    The benchmarks to choose from are the benchmarks that the first method
+    predicts, or all benchmarks if it predicts none. For each number `least`,
+    one candidate is the set of all these benchmarks that at least `least`
+    models ran. The candidate with the largest (number of models that ran all
+    of its benchmarks) x (number of its benchmarks) is chosen. If several
+    candidates have the same product, the candidate with most benchmarks is
+    chosen.
     """
     by_first_method = predictions.values[:, :, 0]
-    is_predicted = ~np.isnan(by_first_method).all(axis=0)
+    has_prediction = ~np.isnan(by_first_method)
+    is_predicted = has_prediction.any(axis=0)
     if not is_predicted.any():
         is_predicted[:] = True
     was_run = ~np.isnan(predictions.observed)
@@ -303,22 +319,25 @@ def _chosen(predictions: Predictions) -> Booleans:
     if was_run[:, is_predicted].any():
         was_run &= is_predicted
     n_models = was_run.sum(axis=0)
-    chosen, most = is_predicted, -1
-    numbers = np.unique(n_models[n_models > 0])
-    for least in numbers:
+    chosen = is_predicted
+    most = -1
+    numbers = np.unique(n_models)
+    for least in numbers[numbers > 0]:
         candidate = n_models >= least
-        is_complete = was_run[:, candidate].all(axis=1)
-        n_complete = is_complete.sum()
-        n_counted = n_complete * candidate.sum()
+        of_candidate = was_run[:, candidate]
+        is_complete = of_candidate.all(axis=1)
+        n_counted = is_complete.sum() * candidate.sum()
         if n_counted > most:
-            chosen, most = candidate, n_counted
+            chosen = candidate
+            most = n_counted
     return chosen
 
 
 def _means(accuracies: Floats) -> Floats:
     """Return means over the second axis; NaN if it has the length 0."""
     n_benchmarks = accuracies.shape[1] or np.nan
-    means = accuracies.sum(axis=1) / n_benchmarks
+    means = accuracies.sum(axis=1)
+    means /= n_benchmarks
     # Rounded, as sums of the same accuracies in another order differ in the
     # last digit.
     return np.round(means, 12)

@@ -19,7 +19,7 @@ METHODS = 'csv_plugin.methods'
 
 
 def plugin_names(group: str) -> tuple[str, ...]:
-    """Return the names of a group's plug-ins, first those of `csv_plugin`.
+    """Return the names of a group's plug-ins, `csv_plugin`'s plug-ins first.
 
     Raises:
         InputError: `csv_plugin` has no plug-in in this group, or two packages
@@ -43,9 +43,9 @@ def load_plugin(group: str, name: str) -> Any:
 def _declared(group: str) -> dict[str, Any]:
     """Return the entry points of a group by name.
 
-    The entry points of `csv_plugin` come first, then those of other packages.
-    A package that is installed twice declares the same entry points twice;
-    this is no error.
+    The entry points of `csv_plugin` come first, then the entry points of other
+    packages. A package that is installed twice declares the same entry points
+    twice; this is no error.
     """
     # Not at the top of the file, as most commands need no plug-in.
     from importlib.metadata import entry_points

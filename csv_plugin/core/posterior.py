@@ -63,8 +63,9 @@ from csv_plugin.core.calibration import doubt_of
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, item_variance,
                                    line_at, moments)
 from csv_plugin.core.families import rows_of_families, weights_of_models
-from csv_plugin.core.kernels import (PARTS, Standardised, covariances,
-                                     diagonals, shared_parts)
+from csv_plugin.core.kernels import (PARTS, Standardised, add_to_diagonals,
+                                     covariances, diagonals, products_of_pairs,
+                                     shared_parts)
 from csv_plugin.core.observed import filled_items
 from csv_plugin.core.settings import Settings
 
@@ -110,7 +111,8 @@ def natural(hyper: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     """
     amounts = hyper[:N_PARTS]
     part_variances = np.exp(2 * amounts)
-    scales, noise = np.exp(hyper[SCALES:]).reshape(2, -1)
+    of_benchmarks = np.exp(hyper[SCALES:])
+    scales, noise = np.split(of_benchmarks, 2)
     return part_variances, scales, noise
 
 
@@ -187,11 +189,13 @@ class Posterior:
         observed = np.where(self.seen, accuracies, .5)
         n_right = observed * items + 2
         n_answered = items + 4
-        self.item_variance = item_variance(n_right / n_answered)
+        smoothed = n_right / n_answered
+        self.item_variance = item_variance(smoothed)
         self.doubt = np.zeros(accuracies.shape)
+        families = standardised.families
         #: For each family, indices of its models.
-        self.family_rows = rows_of_families(standardised.families)
-        weights = weights_of_models(standardised.families)
+        self.family_rows = rows_of_families(families)
+        weights = weights_of_models(families)
         #: Weight of each accuracy in costs of families left out, `(M, B)`.
         self.weight = self.seen * weights[:, None]
         n_models, n_benchmarks = accuracies.shape
@@ -213,9 +217,9 @@ class Posterior:
         """Set the mean loss that each benchmark follows.
 
         It is a weighted mean of C mean losses, with the weights `shares`,
-        `(C, B)`. After that, find the mode. If a `kernel`, `(B, M, M)`, is
-        given, amounts cannot be learned, and the parts of the kernel take no
-        memory.
+        `(C, B)`. The last mode is forgotten, so find the mode again. If a
+        `kernel`, `(B, M, M)`, is given, it is used as it is: amounts cannot be
+        learned, and the parts of the kernel take no memory.
         """
         self.shares = shares
         self.kernel = kernel
@@ -231,8 +235,7 @@ class Posterior:
 
     @cached_property
     def _shared_parts(self) -> dict[str, NDArray]:
-        """Parts of the kernel that do not depend on the mean losses followed.
-        """
+        """The parts of the kernel that are the same on all benchmarks."""
         models = self.standardised
         parts = shared_parts(models, models, self.settings.tilt, True)
         return dict(parts)
@@ -240,6 +243,7 @@ class Posterior:
     # ---- the mode
 
     def _applied(self, hyper: NDArray) -> Applied:
+        """Return hyper-parameters that are not logarithms, and the kernel."""
         part_variances, scales, noise = natural(hyper)
         kernel = self.kernel
         if kernel is None:
@@ -262,14 +266,10 @@ class Posterior:
         level_variance = self.settings.level_width**2
         by_level = level_variance * dual.sum(axis=1)
         by_kernel = np.einsum('bij,bj->ib', applied.kernel, dual)
-        return by_level + applied.scales**2 * by_kernel
+        by_kernel *= applied.scales**2
+        return by_level + by_kernel
 
-    def _line(self, applied: Applied, dual: NDArray) -> Line:
-        """Return the tangents at the exponents of a dual `(B, M)`."""
-        above = self._above(applied, dual)
-        return self._line_above(applied, above)
-
-    def _line_above(self, applied: Applied, above: NDArray) -> Line:
+    def _line(self, applied: Applied, above: NDArray) -> Line:
         """Return the tangents at exponents.
 
         `above` are the exponents minus their prior means, `(M, B)`.
@@ -280,10 +280,11 @@ class Posterior:
     def _cost(self, applied: Applied, dual: NDArray) -> NDArray:
         """Return the negative log posterior of each benchmark, `(B,)`.
 
-        It is up to a constant, at the exponents of a dual `(B, M)`.
+        It is the log posterior density of the exponents that belong to a dual
+        `(B, M)`, up to a constant.
         """
         above = self._above(applied, dual)
-        line = self._line_above(applied, above)
+        line = self._line(applied, above)
         errors = self.filled - line.heights
         errors = np.where(self.seen, errors, 0)
         variance = self._noise_variance(applied.noise)
@@ -300,6 +301,16 @@ class Posterior:
         """
         return noise * self.item_variance + self.doubt
 
+    def _target_noise(self, noise: NDArray, line: Line) -> NDArray:
+        """Return the variances of the noise of targets, `(M, B)`.
+
+        It is the variance of the noise of the accuracy, divided by the squared
+        slope of the tangent. `noise`, `(B,)`, is noise_b of each benchmark.
+        """
+        variance = self._noise_variance(noise)
+        variance /= line.slopes**2
+        return variance
+
     def find_mode(self) -> None:
         """Find the exponents with the highest posterior density.
 
@@ -308,19 +319,22 @@ class Posterior:
         this benchmark.
         """
         applied = self._applied(self.hyper)
-        dual = self.dual
+        dual = self.dual.copy()
+        zero = np.zeros_like(dual)
         cost = self._cost(applied, dual)
-        cost_of_zero = self._cost(applied, np.zeros_like(dual))
+        cost_of_zero = self._cost(applied, zero)
         zero_is_better = cost_of_zero < cost
-        dual = np.where(zero_is_better[:, None], 0, dual)
+        dual[zero_is_better] = 0
         cost = np.minimum(cost_of_zero, cost)
         for _ in range(NEWTON_STEPS):
-            line = self._line(applied, dual)
+            above = self._above(applied, dual)
+            line = self._line(applied, above)
             solution = self._solve(applied, line, with_inverse=False)
-            dual, new_cost = self._step(applied, dual, solution.dual, cost)
-            gain = (cost - new_cost).sum()
+            aim = solution.dual
+            dual, new_cost = self._step(applied, dual, aim, cost)
+            gains = cost - new_cost
             cost = new_cost
-            if gain < GAIN:
+            if gains.sum() < GAIN:
                 break
         self.settle(dual)
 
@@ -341,8 +355,10 @@ class Posterior:
             if is_better.all():
                 break
             length[~is_better] /= 2
-        new_dual = np.where(is_better[:, None], trial, dual)
-        return new_dual, np.minimum(trial_cost, cost)
+        new_dual = dual.copy()
+        new_dual[is_better] = trial[is_better]
+        new_cost = np.minimum(trial_cost, cost)
+        return new_dual, new_cost
 
     def settle(self, dual: NDArray) -> None:
         """Take tangents at a dual `(B, M)`, and solve the model with them."""
@@ -350,7 +366,8 @@ class Posterior:
         self.scales = applied.scales
         self.noise = applied.noise
         self.tangent_dual = dual
-        self.line = self._line(applied, dual)
+        above = self._above(applied, dual)
+        self.line = self._line(applied, above)
         self.solution = self._solve(applied, self.line)
         self.dual = self.solution.dual
 
@@ -362,40 +379,40 @@ class Posterior:
 
         Without `with_inverse`, `Solution.inverse` is empty.
         """
+        n_benchmarks, n_models = self.dual.shape
         duals = np.zeros_like(self.dual)
-        evidence = np.zeros(len(duals))
+        evidence = np.zeros(n_benchmarks)
         inverses = []
-        distances = line.targets - self._prior_mean(applied)
-        # The noise variance of a target is that of its accuracy, divided by
-        # the squared slope.
-        noise_of_targets = self._noise_variance(applied.noise)
-        noise_of_targets /= line.slopes**2
+        all_distances = line.targets - self._prior_mean(applied)
+        noise_of_targets = self._target_noise(applied.noise, line)
         for b, rows in enumerate(self.rows):
             noise = noise_of_targets[rows, b]
             factor = self._factor(applied, noise, b)
-            seen_distances = distances[rows, b]
-            dual = cho_solve((factor, True), seen_distances)
-            log_diagonal = np.log(np.diag(factor))
-            half_log_determinant = log_diagonal.sum()
-            half_square = seen_distances @ dual / 2
+            distances = all_distances[rows, b]
+            is_lower = True
+            dual = cho_solve((factor, is_lower), distances)
+            diagonal = np.diag(factor)
+            half_log_determinant = np.log(diagonal).sum()
+            half_square = distances @ dual / 2
             evidence[b] = -half_log_determinant - half_square
             duals[b, rows] = dual
             if with_inverse:
                 inverse = _inverse_in_place(factor)
-                inverse = _among_all(inverse, rows, duals.shape[1])
+                inverse = _among_all(inverse, rows, n_models)
                 inverses.append(inverse)
         return Solution(duals, inverses, evidence)
 
     def _factor(self, applied: Applied, noise: NDArray, b: int) -> NDArray:
         """Return the lower Cholesky factor of the covariance of targets.
 
-        The targets are those of the m models with an accuracy on benchmark b,
-        so the factor is `(m, m)`. `noise`, `(m,)`, is their noise variance.
+        Only the m models with an accuracy on benchmark b have targets, so the
+        factor is `(m, m)`. `noise`, `(m,)`, is the noise variance of targets.
         """
         rows = self.rows[b]
-        # This is a copy, which is changed in place to save memory.
+        with_accuracy = np.ix_(rows, rows)
         kernel = applied.kernel[b]
-        covariance = kernel[np.ix_(rows, rows)]
+        # This is a copy, which is changed in place to save memory.
+        covariance = kernel[with_accuracy]
         covariance *= applied.scales[b]**2
         covariance += self.settings.level_width**2
         diagonal = np.diag_indices(len(rows))
@@ -422,19 +439,24 @@ class Posterior:
         teaching = self.teaching
         amounts = hyper[:N_PARTS]
         typical_scale = hyper[N_PARTS]
-        log_scales, log_noise = hyper[SCALES:].reshape(2, -1)
+        log_scales, log_noise = np.split(hyper[SCALES:], 2)
         # Each `_away` is a distance from a prior mean, divided by the prior
         # standard deviation.
-        amounts_away = (amounts - self._prior_amounts) / settings.width
-        typical_away = (typical_scale - settings.typical) / settings.width
-        scales_away = (log_scales - typical_scale) / settings.scale_width
-        scales_away = included * scales_away
-        # Relative logarithms of noise, minus the prior mean of the usual one.
+        amounts_away = amounts - self._prior_amounts
+        amounts_away /= settings.width
+        typical_away = typical_scale - settings.typical
+        typical_away /= settings.width
+        scales_away = log_scales - typical_scale
+        scales_away /= settings.scale_width
+        scales_away *= included
+        # Relative logarithms of noise, minus the prior mean of the usual
+        # noise.
         excess = log_noise - self.independent - settings.noise
         usual = excess[teaching].mean()
         usual_away = usual / settings.noise_width
-        noise_away = (excess - usual) / settings.noise_width
-        noise_away = included * noise_away
+        noise_away = excess - usual
+        noise_away /= settings.noise_width
+        noise_away *= included
         squares = amounts_away @ amounts_away
         squares += typical_away**2 + usual_away**2
         squares += scales_away @ scales_away
@@ -445,57 +467,68 @@ class Posterior:
         by_typical -= scales_away.sum() / settings.scale_width
         by_scales = scales_away / settings.scale_width
         # The usual noise changes with the noise of each teaching benchmark.
-        by_usual = (usual_away - noise_away.sum()) / teaching.sum()
-        by_noise = noise_away + np.where(teaching, by_usual, 0)
+        by_usual = usual_away - noise_away.sum()
+        by_usual /= teaching.sum()
+        by_noise = noise_away.copy()
+        by_noise[teaching] += by_usual
         by_noise /= settings.noise_width
-        gradient = [by_amounts, [by_typical], by_scales, by_noise]
-        return squares / 2, np.concatenate(gradient)
+        gradient = np.concatenate(
+            [by_amounts, [by_typical], by_scales, by_noise])
+        return squares / 2, gradient
 
     def _gradient(self, applied: Applied, line: Line, by_covariance: NDArray,
                   by_distance: NDArray) -> NDArray:
         """Return the gradient of a cost with respect to hyper-parameters.
 
-        The cost is without the prior of the hyper-parameters. `by_covariance`,
-        `(B, M, M)`, are its derivatives with respect to the covariances of
-        targets, and `by_distance`, `(B, M)`, with respect to the targets minus
-        their prior means. All hyper-parameters are logarithms, so the
-        derivative with respect to a quantity is multiplied by this quantity.
+        The cost does not include the prior of the hyper-parameters.
+        `by_covariance`, `(B, M, M)`, are the derivatives of the cost with
+        respect to the covariances of targets, and `by_distance`, `(B, M)`, the
+        derivatives with respect to the targets minus their prior means. All
+        hyper-parameters are logarithms, so the derivative with respect to a
+        quantity is multiplied by this quantity.
         """
         scales = applied.scales
         squared_scales = scales[:, None, None]**2
         by_kernel = squared_scales * by_covariance
-        by_variances = [(part * by_kernel).sum() for part in self.parts]
+        by_variances = []
+        for part in self.parts:
+            by_variance = np.sum(part * by_kernel)
+            by_variances.append(by_variance)
         by_amounts = 2 * applied.part_variances * by_variances
         # The cost depends on the typical scale only through the prior.
         by_typical = [0.]
         # A scale is a factor in the covariance and in the prior mean.
-        by_square = (by_kernel * applied.kernel).sum(axis=(1, 2))
-        by_factor = (by_distance * self.means).sum(axis=1)
+        by_kernel *= applied.kernel
+        by_square = by_kernel.sum(axis=(1, 2))
+        by_means = by_distance * self.means
+        by_factor = by_means.sum(axis=1)
         by_scales = 2 * by_square + scales * by_factor
         # Variances of the noise of targets if noise_b were 1.
         unit_noise = self.item_variance / line.slopes**2
         unit_noise = np.where(self.seen, unit_noise, 0)
         by_own_variance = diagonals(by_covariance)
-        by_noise_variance = (by_own_variance * unit_noise.T).sum(axis=1)
-        by_noise = applied.noise * by_noise_variance
+        by_noise = by_own_variance * unit_noise.T
+        by_noise = applied.noise * by_noise.sum(axis=1)
         return np.concatenate([by_amounts, by_typical, by_scales, by_noise])
 
     def evidence_cost(self, hyper: NDArray, line: Line,
                       included: NDArray) -> tuple[float, NDArray]:
         """Return the negative log of (evidence x prior), and its gradient.
 
-        The evidence is of the benchmarks where `included`, `(B,)`, is True.
+        The evidence is the product of the evidences of all benchmarks where
+        `included`, `(B,)`, is True.
         """
         cost, gradient = self._prior(hyper, included)
         applied = self._applied(hyper)
         dual, inverses, evidence = self._solve(applied, line)
-        inverse = np.stack(inverses)
-        squares = dual[:, :, None] * dual[:, None]
-        by_covariance = (inverse - squares) / 2
+        by_covariance = np.stack(inverses)
+        by_covariance -= products_of_pairs(dual, dual)
+        by_covariance /= 2
         by_covariance *= included[:, None, None]
         by_distance = included[:, None] * dual
         gradient += self._gradient(applied, line, by_covariance, by_distance)
-        return cost - evidence @ included, gradient
+        cost -= evidence @ included
+        return cost, gradient
 
     def cost_of_exponents(self, hyper: NDArray, line: Line,
                           included: NDArray) -> tuple[float, NDArray]:
@@ -525,6 +558,7 @@ class Posterior:
         dual, inverses, _ = self._solve(applied, line)
         inverse = np.stack(inverses)
         benchmarks = np.arange(len(dual))
+        all_weights = self.weight * included
         # Derivatives of the cost with respect to P and to d; sums over
         # families.
         by_inverse = np.zeros_like(inverse)
@@ -532,24 +566,26 @@ class Posterior:
         for rows in self.family_rows:
             errors, of_errors = self._errors_without(rows, dual, inverses)
             variance = diagonals(of_errors)
-            weight = self.weight[rows].T * included[:, None]
             terms, by_error, by_variance = _student_cost(errors, variance)
-            cost += (weight * terms).sum()
+            weight = all_weights[rows].T
+            terms *= weight
             by_error *= weight
-            by_dual[:, rows] += np.einsum('bij,bj->bi', of_errors, by_error)
+            by_variance *= weight
+            cost += terms.sum()
+            by_dual[:, rows] += _times(of_errors, by_error)
             # The derivatives with respect to E: the cost depends on E through
             # e, and through the diagonal of E, the variances.
-            of_family = dual[:, rows]
-            by_block = by_error[:, :, None] * of_family[:, None]
-            diagonal = np.arange(len(rows))
-            by_block[:, diagonal, diagonal] += weight * by_variance
+            by_errors = products_of_pairs(by_error, dual[:, rows])
+            add_to_diagonals(by_errors, by_variance)
+            by_block = of_errors @ by_errors @ of_errors
             block = np.ix_(benchmarks, rows, rows)
-            by_inverse[block] -= of_errors @ by_block @ of_errors
+            by_inverse[block] -= by_block
         by_inverse = _symmetric(by_inverse)
-        # Derivatives with respect to a and C follow from those for P and d.
-        by_distance = np.einsum('bij,bj->bi', inverse, by_dual)
+        # The derivatives with respect to a and C follow from the derivatives
+        # with respect to P and d.
+        by_distance = _times(inverse, by_dual)
         by_covariance = -inverse @ by_inverse @ inverse
-        products = by_distance[:, :, None] * dual[:, None]
+        products = products_of_pairs(by_distance, dual)
         by_covariance -= _symmetric(products)
         gradient += self._gradient(applied, line, by_covariance, by_distance)
         return cost, gradient
@@ -563,34 +599,32 @@ class Posterior:
         meaningless where a model has no accuracy.
         """
         family = np.ix_(rows, rows)
-        block = np.stack([inverse[family] for inverse in inverses])
+        blocks = np.stack([inverse[family] for inverse in inverses])
         # Rows without an accuracy are 0. A 1 on the diagonal makes the block
         # invertible.
-        unseen = ~self.seen[rows].T
-        diagonal = np.arange(len(rows))
-        block[:, diagonal, diagonal] += unseen
-        covariance = np.linalg.inv(block)
-        errors = np.einsum('bij,bj->bi', covariance, dual[:, rows])
+        unseen = ~self.seen[rows]
+        add_to_diagonals(blocks, unseen.T)
+        covariance = np.linalg.inv(blocks)
+        errors = _times(covariance, dual[:, rows])
         return errors, covariance
 
     def learn(self, rounds: int) -> None:
         """Find the mode and the hyper-parameters of most evidence in turns."""
-        n_benchmarks = len(self.teaching)
-        others = np.flatnonzero(~self.teaching)
-        all_of_them = np.arange(len(self.hyper))
+        cost = self.evidence_cost
+        teaching = self.teaching
+        all_indices = np.arange(len(self.hyper))
+        # Indices of the hyper-parameters of benchmarks that do not teach.
+        scales = SCALES + np.flatnonzero(~teaching)
+        noises = len(teaching) + scales
+        own_indices = np.concatenate([scales, noises])
         for _ in range(rounds):
             self.find_mode()
             self._find_doubt()
-            # Scales and noise of the other benchmarks stay as they are, as
-            # their gradient is 0.
-            self.hyper = self._least(self.evidence_cost, all_of_them,
-                                     self.teaching)
-            if len(others):
-                # Only scales and noise of the other benchmarks are fitted.
-                scales = SCALES + others
-                free = np.concatenate([scales, n_benchmarks + scales])
-                self.hyper = self._least(self.evidence_cost, free,
-                                         ~self.teaching)
+            # The scale and the noise of a benchmark that does not teach stay
+            # as they are, because the gradient with respect to them is 0.
+            self.hyper = self._least(cost, all_indices, teaching)
+            if len(own_indices):
+                self.hyper = self._least(cost, own_indices, ~teaching)
         self.find_mode()
 
     def choose_amounts(self) -> None:
@@ -601,12 +635,8 @@ class Posterior:
         (tools/studies/LOG.md).
         """
         amounts = np.arange(N_PARTS)
-        self.hyper = self._least(self.cost_of_exponents, amounts,
-                                 self.teaching)
-        self.find_mode_and_doubt()
-
-    def find_mode_and_doubt(self) -> None:
-        """Find the mode, then outliers, then the mode with their `doubt`."""
+        cost = self.cost_of_exponents
+        self.hyper = self._least(cost, amounts, self.teaching)
         self.find_mode()
         self._find_doubt()
         self.find_mode()
@@ -629,18 +659,21 @@ class Posterior:
             return value, gradient[free]
 
         start = self.hyper[free]
-        lowest, highest = start - HYPER_CHANGE, start + HYPER_CHANGE
+        lowest = start - HYPER_CHANGE
+        highest = start + HYPER_CHANGE
+        bounds = np.column_stack([lowest, highest])
         least = minimize(
             cost_of_free,
             start,
             jac=True,
             method='L-BFGS-B',
-            bounds=np.column_stack([lowest, highest]),
+            bounds=bounds,
             options={'maxiter': HYPER_STEPS})
         hyper[free] = least.x
         return hyper
 
     def _find_doubt(self) -> None:
+        """Set the `doubt` of outliers from errors of families left out."""
         errors, deviations = self.left_out_errors()
         self.doubt = doubt_of(errors, deviations, self.teaching,
                               self.settings.outlier)
@@ -651,24 +684,25 @@ class Posterior:
         """Return means and variances of exponents, `(M, B)` each.
 
         Each model is predicted from all families but its own. Values are NaN
-        where there is no accuracy. The result is in closed form, and equal to
-        that of a fit to all other families with the same hyper-parameters and
-        tangents.
+        where there is no accuracy. The result is in closed form. A fit to all
+        other families, with the same hyper-parameters and tangents, has the
+        same result.
         """
-        mean = np.full(self.seen.shape, np.nan)
-        variance = np.full(self.seen.shape, np.nan)
+        targets = self.line.targets
+        mean = np.empty(targets.shape)
+        variance = np.empty(targets.shape)
         dual, inverses, _ = self.solution
-        noise_of_accuracies = self._noise_variance(self.noise)
-        noise_of_targets = noise_of_accuracies / self.line.slopes**2
+        noise = self._target_noise(self.noise, self.line)
         for rows in self.family_rows:
             errors, covariance = self._errors_without(rows, dual, inverses)
-            mean[rows] = self.line.targets[rows] - errors.T
+            mean[rows] = targets[rows] - errors.T
             # A target is an exponent with noise.
             of_targets = diagonals(covariance).T
-            of_exponents = of_targets - noise_of_targets[rows]
-            variance[rows] = np.maximum(of_exponents, LEAST_VARIANCE)
-        mean[~self.seen] = np.nan
-        variance[~self.seen] = np.nan
+            variance[rows] = of_targets - noise[rows]
+        variance = np.maximum(variance, LEAST_VARIANCE)
+        unseen = ~self.seen
+        mean[unseen] = np.nan
+        variance[unseen] = np.nan
         return mean, variance
 
     def left_out_errors(self) -> tuple[NDArray, NDArray]:
@@ -679,22 +713,25 @@ class Posterior:
         but its own.
         """
         mean, variance = self.families_left_out()
-        predicted, deviation = moments(mean, variance, self.floor, self.noise)
+        floor = self.floor
+        predicted, deviation = moments(mean, variance, floor, self.noise)
         errors = self.accuracies - predicted
         return errors / deviation, deviation
 
     def accuracy_scores(self) -> Floats:
         """Return negative log scores of families left out, `(B,)`.
 
-        Low is good. The scores are those of accuracies, not of exponents:
-        exponents with different floors cannot be compared. They are used to
-        choose floors, mean losses and forms. The predicted deviations do not
-        include `doubt`, so a candidate with more `doubt` gains nothing by it.
+        Low is good. The scores are computed from errors of accuracies, not of
+        exponents, because exponents with different floors cannot be compared.
+        They are used to choose floors, mean losses and forms. The predicted
+        deviations do not include `doubt`, so a candidate with more `doubt`
+        gains nothing by it.
         """
-        errors, deviation = self.left_out_errors()
-        unscaled = errors * deviation
-        cost, _, _ = _student_cost(unscaled, deviation**2)
-        return np.nansum(self.weight * cost, axis=0)
+        standardised, deviation = self.left_out_errors()
+        errors = standardised * deviation
+        costs, _, _ = _student_cost(errors, deviation**2)
+        costs *= self.weight
+        return np.nansum(costs, axis=0)
 
 
 def _student_cost(errors: NDArray,
@@ -708,10 +745,18 @@ def _student_cost(errors: NDArray,
     power = (COST_DEGREES + 1) / 2
     scaled = COST_DEGREES * variance
     ratio = errors**2 / scaled
-    cost = np.log(variance) / 2 + power * np.log1p(ratio)
-    by_error = 2 * power / (1 + ratio) * errors / scaled
-    by_log_variance = .5 - power * ratio / (1 + ratio)
-    return cost, by_error, by_log_variance / variance
+    log_deviation = np.log(variance) / 2
+    cost = log_deviation + power * np.log1p(ratio)
+    widened = 1 + ratio
+    by_error = 2 * power / widened * errors / scaled
+    by_log_variance = .5 - power * ratio / widened
+    by_variance = by_log_variance / variance
+    return cost, by_error, by_variance
+
+
+def _times(matrices: NDArray, vectors: NDArray) -> NDArray:
+    """Return the products of matrices `(B, M, M)` and vectors, `(B, M)`."""
+    return np.einsum('bij,bj->bi', matrices, vectors)
 
 
 def _symmetric(matrices: NDArray) -> NDArray:
@@ -729,17 +774,20 @@ def _inverse_in_place(factor: NDArray) -> NDArray:
     # LAPACK fills only the lower half. One row at a time is copied to the
     # upper half, as a copy of all rows would take as much memory again.
     for row in range(len(inverse)):
-        inverse[row, row + 1:] = inverse[row + 1:, row]
+        after = slice(row + 1, None)
+        inverse[row, after] = inverse[after, row]
     return inverse
 
 
 def _among_all(matrix: NDArray, rows: NDArray, n_models: int) -> NDArray:
-    """Return a matrix of all M models, `(M, M)`, from one of some models.
+    """Return a matrix of all M models, `(M, M)`, from a matrix of m models.
 
-    `rows` are the indices of these models. Other elements are 0.
+    `matrix`, `(m, m)`, has the models with the indices `rows`. All elements of
+    other models are 0.
     """
     if len(rows) == n_models:
         return matrix
     found = np.zeros((n_models, n_models))
-    found[np.ix_(rows, rows)] = matrix
+    block = np.ix_(rows, rows)
+    found[block] = matrix
     return found

@@ -51,14 +51,15 @@ def fitted_benchmarks(predictors: Predictors) -> tuple[str, ...]:
 def known_items(predictors: Predictors) -> dict[str, int]:
     """Return the number of items of each benchmark, as the predictors know it.
 
-    If they know several numbers, the largest counts. It is 0 if none is known.
+    If predictors know different numbers, the largest number is returned. It is
+    0 if no predictor knows it.
     """
     found = dict.fromkeys(fitted_benchmarks(predictors), 0)
     for predictor in predictors.values():
         if isinstance(predictor, Predictor):
-            numbers = predictor.fit.observed.n_items.tolist()
-            for name, n_items in zip(predictor.names, numbers):
-                found[name] = max(n_items, found[name])
+            for part in predictor.benchmarks:
+                name = part.benchmark
+                found[name] = max(part.n_items, found[name])
     return found
 
 
@@ -69,10 +70,10 @@ def collect_features(
         progress: Progress = iter) -> tuple[ColumnsByLabel, Infos]:
     """Return feature columns by predictor and model, and dump descriptions.
 
-    A model without feature columns has the reason in their place. A dump is
-    read once for all predictors with the same texts, and its losses are mapped
-    once for all predictors with the same target tokens. `progress` wraps the
-    loop over models.
+    For a model without feature columns, the reason stands in their place. A
+    dump is read once for all predictors with the same texts, and its losses
+    are mapped once for all predictors with the same target tokens. `progress`
+    wraps the loop over models.
     """
     columns: dict[str, Any] = {label: {} for label in predictors}
     infos: dict[str, DumpInfo] = {}
@@ -87,20 +88,27 @@ def collect_features(
 
         tables: dict[Any, LossTable] = {}
         for label, predictor in predictors.items():
-            columns[label][model] = or_missing(_features, model, predictor,
-                                               read_once, tables)
+            found = predictor
+            if isinstance(predictor, Predictor):
+                found = or_missing(_features, model, predictor, read_once,
+                                   tables)
+            columns[label][model] = found
     return columns, infos
 
 
-def _features(model: str, predictor: Union[Predictor, Missing],
-              read: Callable[[str], TokenLossDump],
-              tables: dict[Any, LossTable]) -> Union[FeatureTable, Missing]:
-    if isinstance(predictor, Missing):
-        return predictor
+def _features(model: str, predictor: Predictor, read: Callable[[str],
+                                                               TokenLossDump],
+              tables: dict[Any, LossTable]) -> FeatureTable:
+    """Return the feature columns of a model for a predictor.
+
+    `read` takes the fingerprint of texts. `tables` caches the losses that are
+    already mapped onto the target tokens of some predictor.
+    """
     predictor.check_tokens()
     fingerprint = predictor.columns.fingerprint
     dump = read(fingerprint)
-    key = fingerprint, predictor.targets and predictor.targets.spans
+    targets = predictor.targets
+    key = fingerprint, targets and targets.spans
     if key not in tables:
         tables[key] = predictor.loss_table({model: dump})
     return predictor.features(tables[key])
@@ -126,10 +134,14 @@ def predict_models(
     for label, predictor in predictors.items():
         by_label[label] = None
         names: Sequence[str] = benchmarks
-        tables, without = [], {}
-        for model, table in columns[label].items():
+        tables = []
+        reasons = {}
+        # The models are the same for all labels.
+        of_models = columns[label]
+        models = tuple(of_models)
+        for model, table in of_models.items():
             if isinstance(table, Missing):
-                without[model] = table
+                reasons[model] = table
             else:
                 tables.append(table)
         if isinstance(predictor, Predictor):
@@ -138,13 +150,10 @@ def predict_models(
                 features = FeatureTable.concatenate(tables)
                 by_label[label], joint = predictor.predict_jointly(
                     features, families=families, known=known)
-                joints[label] = NamedJoint(features.models, predictor.names,
-                                           joint)
-        for model, reason in without.items():
+                joints[label] = NamedJoint(features.models, names, joint)
+        for model, reason in reasons.items():
             for name in benchmarks:
                 cell = model, name, label
                 missing[cell] = reason if name in names else UNKNOWN_BENCHMARK
-    # The models are the same for all labels.
-    models = tuple(next(iter(columns.values())))
     joined = Predictions.side_by_side(by_label, models, benchmarks, missing)
     return joined, joints

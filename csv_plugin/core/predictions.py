@@ -13,8 +13,8 @@ from csv_plugin.core.accuracies import AccuracyTable, places, position
 from csv_plugin.core.arrays import Booleans, Floats
 from csv_plugin.core.conventions import InputError, PublicNames, check_unique
 from csv_plugin.core.curve import item_variance
-from csv_plugin.core.formatting import (ANY, interval, number, percent,
-                                        predicted_cell, shortened)
+from csv_plugin.core.formatting import (ANY, interval, number, or_none,
+                                        percent, predicted_cell, shortened)
 
 #: Stands for the method in keys of `Predictions.missing` that are about an
 #: observed accuracy.
@@ -52,7 +52,7 @@ MARKS = {
 }
 #: The mark of predictions that say little, see `Predictions.says_little`.
 SAYS_LITTLE = '~'
-#: Its meaning.
+#: The meaning of `SAYS_LITTLE`, for users.
 LITTLE = (f'{SAYS_LITTLE} says little: the interval covers more than half of '
           'the range from guessing to 100.')
 
@@ -177,14 +177,18 @@ class Predictions(PublicNames):
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_CUBES, cube)
         shapes[OBSERVED] = n_models, n_benchmarks
         for part, shape in shapes.items():
-            full = np.full(shape, getattr(self, part))
+            given = getattr(self, part)
+            full = np.full(shape, given)
             object.__setattr__(self, part, full)
 
     def __repr__(self) -> str:
+        n_models, n_benchmarks = self.observed.shape
         methods = shortened(', '.join(self.methods), 100)
-        level = '' if np.isnan(self.level) else f'; {self.level:.0%} intervals'
-        return (f'Predictions({len(self.models)} models x '
-                f'{len(self.benchmarks)} benchmarks by {methods}{level})')
+        level = ''
+        if not np.isnan(self.level):
+            level = f'; {self.level:.0%} intervals'
+        return (f'Predictions({n_models} models x {n_benchmarks} benchmarks '
+                f'by {methods}{level})')
 
     def __str__(self) -> str:
         """Return a table of the first predictions, in percent."""
@@ -195,19 +199,23 @@ class Predictions(PublicNames):
             header.insert(2, OBSERVED)
         # `print` shows at most this number of rows.
         n_printed = 20
+        all_places = np.ndindex(self.observed.shape)
         rows = []
-        for m, b in islice(np.ndindex(self.observed.shape), n_printed):
+        for m, b in islice(all_places, n_printed):
             benchmark = self.benchmarks[b]
             row = [self.models[m], benchmark]
             if with_observed:
                 observed = percent(self.observed[m, b])
                 row.append(number(observed))
             for method in self.methods:
-                row.append(self.cells(benchmark, method)[m])
+                of_models = self.cells(benchmark, method)
+                row.append(of_models[m])
             rows.append(row)
         table = tabulate(rows, header, disable_numparse=True)
         more = self.observed.size - len(rows)
-        return f'{table}\n... and {more} more' if more else table
+        if more:
+            table += f'\n... and {more} more'
+        return table
 
     @classmethod
     def side_by_side(
@@ -220,9 +228,10 @@ class Predictions(PublicNames):
         """Join predictions of several predictors, without observed accuracies.
 
         `by_method` maps each new name of a method to predictions by one
-        method, or to None if it has no predictions at all. All have the same
-        level. Cells of benchmarks that a method was not fitted to get the
-        reason `UNKNOWN_BENCHMARK`, unless `missing` has another reason.
+        method, or to None if there are no predictions by this method. All
+        predictions have the same level. Cells of benchmarks that a method was
+        not fitted to get the reason `UNKNOWN_BENCHMARK`, unless `missing` has
+        another reason.
         """
         nothing = cls((), (), (PREDICTED, ),
                       **_CUBES,
@@ -241,9 +250,10 @@ class Predictions(PublicNames):
                 cells = product(models, unknown, [method])
                 reasons |= dict.fromkeys(cells, UNKNOWN_BENCHMARK)
             renamed = {method: table.methods[0]}
-            placed.append(table._arranged(models, benchmarks, renamed))
-        found = _joined(
-            placed, axis=2, methods=tuple(by_method), observed=_NAN)
+            arranged = table._arranged(models, benchmarks, renamed)
+            placed.append(arranged)
+        methods = tuple(by_method)
+        found = _joined(placed, 2, methods=methods, observed=_NAN)
         all_missing = {**found.missing, **reasons, **missing}
         return replace(found, level=level, missing=all_missing)
 
@@ -253,16 +263,13 @@ class Predictions(PublicNames):
 
         Their benchmarks, methods and levels are the same.
         """
-        models: list[str] = []
-        observed = []
+        models: tuple[str, ...] = ()
+        rows = []
         for table in tables:
             models += table.models
-            observed.append(table.observed)
-        return _joined(
-            tables,
-            axis=0,
-            models=tuple(models),
-            observed=np.concatenate(observed))
+            rows.append(table.observed)
+        observed = np.concatenate(rows)
+        return _joined(tables, 0, models=models, observed=observed)
 
     def _arranged(self, *axes: Names) -> 'Predictions':
         """Reorder or rename models, benchmarks and methods.
@@ -279,21 +286,23 @@ class Predictions(PublicNames):
                 axis = dict(zip(axis, axis))
             parts[name] = tuple(axis)
             old_names.append(dict(axis))
-            index.append(places(axis.values(), getattr(self, name)))
-        empty_values = {**_CUBES, OBSERVED: np.nan}
-        for part, empty in empty_values.items():
-            cube = getattr(self, part)
-            # The last index, -1, is for names that this table does not have.
-            padded = np.pad(cube, (0, 1), constant_values=empty)
-            own_index = np.ix_(*index[:cube.ndim])
-            parts[part] = padded[own_index]
+            own_names = getattr(self, name)
+            index.append(places(axis.values(), own_names))
+        of_cubes = np.ix_(*index)
+        for part, empty in _CUBES.items():
+            cube = _padded(getattr(self, part), empty)
+            parts[part] = cube[of_cubes]
+        rows, columns, _ = index
+        observed = _padded(self.observed, np.nan)
+        parts[OBSERVED] = observed[np.ix_(rows, columns)]
         of_models, of_benchmarks, of_methods = old_names
         of_methods[OBSERVED] = OBSERVED
         missing: dict[Cell, Missing] = {}
         for cell in product(of_models, of_benchmarks, of_methods):
             model, benchmark, method = cell
-            old = (of_models[model], of_benchmarks[benchmark],
-                   of_methods[method])
+            old_model = of_models[model]
+            old_benchmark = of_benchmarks[benchmark]
+            old = old_model, old_benchmark, of_methods[method]
             if old in self.missing:
                 missing[cell] = self.missing[old]
         return replace(self, missing=missing, **parts)
@@ -301,7 +310,8 @@ class Predictions(PublicNames):
     def with_observed(self, accuracies: AccuracyTable) -> 'Predictions':
         """Return these predictions with observed accuracies from a table.
 
-        An `InputError` if a model or a benchmark is not in `accuracies`.
+        Raises an `InputError` if a model or a benchmark is not in
+        `accuracies`.
         """
         table = accuracies.select(self.models, self.benchmarks)
         return replace(self, observed=table.values)
@@ -312,18 +322,20 @@ class Predictions(PublicNames):
                methods: Optional[Sequence[str]] = None) -> 'Predictions':
         """Return the given models, benchmarks and methods, in this order.
 
-        The default is all names of an axis. Models may be a mapping from new
-        names to the names in this table. An `InputError` for unknown names.
+        With None, all names of this axis are taken. Models may be a mapping
+        from new names to the names in this table. Raises an `InputError` for
+        unknown names.
         """
         axes = []
         for axis, names in zip(_AXES, (models, benchmarks, methods)):
+            own_names = getattr(self, axis)
             if names is None:
-                names = getattr(self, axis)
+                names = own_names
             old_names = names
             if isinstance(names, Mapping):
                 old_names = [*names.values()]
             check_unique(axis, old_names)
-            unknown = {*old_names} - {*getattr(self, axis)}
+            unknown = {*old_names} - {*own_names}
             for name in sorted(unknown):
                 # This raises an error with the name.
                 self._place(axis, name)
@@ -336,17 +348,21 @@ class Predictions(PublicNames):
            method: Optional[str] = None) -> Union[Prediction, Missing]:
         """Return one prediction, or the reason for its absence.
 
-        The default method is the first one. An `InputError` for unknown names.
+        The default method is the first one. Raises an `InputError` for unknown
+        names.
         """
-        method = self.methods[0] if method is None else method
+        if method is None:
+            method = self.methods[0]
         cell = model, benchmark, method
         place = tuple(map(self._place, _AXES, cell))
         found = self._cell(place)
         if found is not None:
             return found
-        return self.missing.get(cell, Missing('no prediction'))
+        unexplained = Missing('no prediction')
+        return self.missing.get(cell, unexplained)
 
     def _cell(self, place: tuple[int, ...]) -> Optional[Prediction]:
+        """Return the prediction with these three indices, if there is one."""
         parts: dict[str, Any] = {}
         for part in _CUBES:
             if part not in _INTERNAL:
@@ -366,13 +382,14 @@ class Predictions(PublicNames):
         is the first one.
         """
         b, p = self._column(benchmark, method)
+        values = self.values[:, b, p]
+        lows = self.low[:, b, p]
+        highs = self.high[:, b, p]
         chance = self._chances[b]
         all_marks = self.marks(benchmark, method)
         found = []
-        for m, marks in enumerate(all_marks):
-            place = m, b, p
-            cell = predicted_cell(self.values[place], self.low[place],
-                                  self.high[place], chance, marks)
+        for value, low, high, marks in zip(values, lows, highs, all_marks):
+            cell = predicted_cell(value, low, high, chance, marks)
             found.append(cell)
         return found
 
@@ -384,10 +401,13 @@ class Predictions(PublicNames):
         """
         b, p = self._column(benchmark, method)
         found = [''] * len(self.models)
-        flags = {mark: getattr(self, part) for part, mark in MARKS.items()}
+        flags = {}
+        for part, mark in MARKS.items():
+            flags[mark] = getattr(self, part)
         flags[SAYS_LITTLE] = self.says_little
         for mark, flag in flags.items():
-            for m in np.flatnonzero(flag[:, b, p]):
+            of_models = flag[:, b, p]
+            for m in np.flatnonzero(of_models):
                 found[m] += mark
         return found
 
@@ -398,7 +418,9 @@ class Predictions(PublicNames):
         If the method is None, it is the first one.
         """
         b = self._place('benchmarks', benchmark)
-        p = 0 if method is None else self._place('methods', method)
+        p = 0
+        if method is not None:
+            p = self._place('methods', method)
         return b, p
 
     @property
@@ -413,16 +435,18 @@ class Predictions(PublicNames):
         Such an interval covers more than half of the range from the chance
         level to 1. Benchmarks that are not predictable yet do not count.
         """
-        chance = np.array(self._chances)[:, None]
+        chance = np.reshape(self._chances, (-1, 1))
         covered = self.high - np.maximum(self.low, chance)
-        return (covered > .5 * (1 - chance)) & ~self.at_chance
+        is_most = covered > .5 * (1 - chance)
+        return is_most & ~self.at_chance
 
     @property
     def not_yet(self) -> tuple[str, ...]:
         """Benchmarks that are not predictable yet by the first method."""
-        by_first_method = self.at_chance[:, :, :1]
+        by_first_method = self.at_chance[:, :, 0:1]
         at_chance = by_first_method.any(axis=(0, 2))
-        return tuple(compress(self.benchmarks, at_chance))
+        not_yet = compress(self.benchmarks, at_chance)
+        return tuple(not_yet)
 
     def uninformative(self, method: str) -> Booleans:
         """Return True where an interval rules nothing out, `(M, B)`.
@@ -430,13 +454,14 @@ class Predictions(PublicNames):
         Such an interval is shown as `ANY`.
         """
         p = self._place('methods', method)
+        lows = self.low[:, :, p]
+        highs = self.high[:, :, p]
         chances = self._chances
-        found = np.zeros(self.observed.shape, bool)
-        for m, b in np.ndindex(found.shape):
-            low = self.low[m, b, p]
-            high = self.high[m, b, p]
-            text = interval(low, high, chances[b])
-            found[m, b] = text == ANY
+        found = np.zeros(lows.shape, bool)
+        for place in np.ndindex(found.shape):
+            _, b = place
+            text = interval(lows[place], highs[place], chances[b])
+            found[place] = text == ANY
         return found
 
     def legend(self) -> list[str]:
@@ -466,21 +491,23 @@ class Predictions(PublicNames):
 
     @property
     def main(self) -> tuple[str, ...]:
-        """The main benchmarks: those that count in means over benchmarks."""
-        return tuple(name for name in self.benchmarks
-                     if name not in self.outside_means)
+        """The benchmarks that count in means over benchmarks."""
+        outside = self.outside_means
+        return tuple(name for name in self.benchmarks if name not in outside)
 
     def has_observed(self) -> bool:
         """Return True if at least one observed accuracy is known."""
-        return bool(np.isfinite(self.observed).any())
+        is_known = np.isfinite(self.observed)
+        return bool(is_known.any())
 
     def difference(self, method: str) -> Floats:
         """Return predicted minus observed accuracies, `(M, B)`.
 
-        NaN where one of the two is missing.
+        The difference is NaN where one of the two accuracies is missing.
         """
         p = self._place('methods', method)
-        return self.values[:, :, p] - self.observed
+        predicted = self.values[:, :, p]
+        return predicted - self.observed
 
     def held_out(self, method: str) -> Booleans:
         """Return True for cells that can test the predictions, `(M, B)`.
@@ -488,8 +515,9 @@ class Predictions(PublicNames):
         They have a predicted and an observed accuracy and are not `in_sample`.
         """
         p = self._place('methods', method)
-        has_both = ~np.isnan(self.difference(method))
-        return has_both & ~self.in_sample[:, :, p]
+        in_sample = self.in_sample[:, :, p]
+        lacks_one = np.isnan(self.difference(method))
+        return ~lacks_one & ~in_sample
 
     def mean_difference(self, method: str) -> Floats:
         """Return mean absolute differences over `held_out` cells, `(B,)`.
@@ -497,10 +525,12 @@ class Predictions(PublicNames):
         NaN for a benchmark without such a cell.
         """
         held_out = self.held_out(method)
-        sizes = np.abs(self.difference(method))
+        differences = self.difference(method)
+        sizes = np.abs(differences)
         total = np.sum(sizes, axis=0, where=held_out)
         n_models = held_out.sum(axis=0)
-        return total / np.where(n_models, n_models, np.nan)
+        n_or_nan = np.where(n_models, n_models, np.nan)
+        return total / n_or_nan
 
     def judged(self, method: str) -> tuple[NDArray, NDArray]:
         """Return the intervals that observed accuracies are compared with.
@@ -512,8 +542,10 @@ class Predictions(PublicNames):
         values = self.values[:, :, p]
         low = self.low[:, :, p]
         high = self.high[:, :, p]
-        quantile = ndtri((1 + self.level) / 2)
-        variance = self.more_noise[:, :, p] * item_variance(values)
+        probability = (1 + self.level) / 2
+        quantile = ndtri(probability)
+        more_noise = self.more_noise[:, :, p]
+        variance = more_noise * item_variance(values)
         noise = quantile * np.sqrt(variance)
         below = np.hypot(values - low, noise)
         above = np.hypot(high - values, noise)
@@ -528,11 +560,12 @@ class Predictions(PublicNames):
     def covered(self, method: str) -> Booleans:
         """Return True for `held_out` cells inside their intervals, `(M, B)`.
 
-        The intervals are those that `judged` returns.
+        `judged` returns these intervals.
         """
         low, high = self.judged(method)
-        is_inside = (low <= self.observed) & (self.observed <= high)
-        return is_inside & self.held_out(method)
+        is_above = low <= self.observed
+        is_below = self.observed <= high
+        return is_above & is_below & self.held_out(method)
 
     @property
     def model_unit_factors(self) -> Floats:
@@ -545,9 +578,9 @@ class Predictions(PublicNames):
         """Yield a record for every model, benchmark and method, in this order.
 
         A record has `model`, `benchmark`, `method`, `observed`, `predicted`,
-        and the other fields of `Prediction` except for `value` and `level`.
-        Missing values are None. `missing` is a text with the reasons for
-        missing values, '' if there is none.
+        the fields of `Prediction` except for `value` and `level`, and
+        `missing`. Missing values are None. `missing` is a text with the
+        reasons for missing values, '' if there is none.
         """
         names = product(self.models, self.benchmarks, self.methods)
         # The value has the name `predicted`.
@@ -555,16 +588,20 @@ class Predictions(PublicNames):
         for part in ('values', *_INTERNAL):
             parts_shown.remove(part)
         nothing = dict.fromkeys(['value', *parts_shown])
-        places_of_cells = np.ndindex(self.values.shape)
-        for place, cell in zip(places_of_cells, names):
+        all_places = np.ndindex(self.values.shape)
+        for place, cell in zip(all_places, names):
             model, benchmark, method = cell
-            record: dict[str, Any] = dict(
-                model=model, benchmark=benchmark, method=method)
-            observed = self.observed[place[:2]].item()
-            record[OBSERVED] = None if np.isnan(observed) else observed
+            m, b, _ = place
+            observed = self.observed[m, b].item()
             found = self._cell(place)
             parts = vars(found) if found else nothing
-            record['predicted'] = parts['value']
+            record: dict[str, Any] = {
+                'model': model,
+                'benchmark': benchmark,
+                'method': method,
+                OBSERVED: or_none(observed),
+                'predicted': parts['value']
+            }
             for part in parts_shown:
                 record[part] = parts[part]
             reasons = []
@@ -577,8 +614,10 @@ class Predictions(PublicNames):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the level and all records as plain values for JSON."""
-        level = None if np.isnan(self.level) else self.level
-        return {'level': level, 'predictions': list(self.records())}
+        return {
+            'level': or_none(self.level),
+            'predictions': list(self.records())
+        }
 
     def to_frame(self) -> Any:
         """Return the records as a pandas table.
@@ -587,32 +626,43 @@ class Predictions(PublicNames):
         pandas must be installed.
         """
         import pandas
-        table = pandas.DataFrame(list(self.records()))
+        records = list(self.records())
+        table = pandas.DataFrame(records)
         first = ['model', 'benchmark', 'predicted', 'low', 'high']
         others = [name for name in table if name not in first]
         return table[first + others]
 
     def _place(self, axis: str, name: str) -> int:
+        """Return the index of a name on an axis, a name of `_AXES`."""
         return position(axis, name, getattr(self, axis))
+
+
+def _padded(values: NDArray, empty: Any) -> NDArray:
+    """Return values with one more index, -1, on each axis, which is empty.
+
+    The index -1 is taken for names that a table does not have.
+    """
+    return np.pad(values, (0, 1), constant_values=empty)
 
 
 def _joined(tables: Sequence[Predictions], axis: int,
             **names: Any) -> Predictions:
-    """Join tables along an axis, 0 to 2 for models to methods.
+    """Join tables along axis 0 (models), 1 (benchmarks) or 2 (methods).
 
     `names` has fields of the result, such as the joined names. Fields that are
     neither joined nor in `names` are taken from the first table.
     """
     cubes = {}
     for part in _CUBES:
-        arrays = [getattr(table, part) for table in tables]
-        cubes[part] = np.concatenate(arrays, axis)
+        of_tables = [getattr(table, part) for table in tables]
+        cubes[part] = np.concatenate(of_tables, axis)
     missing: dict[Cell, Missing] = {}
     chance: dict[str, float] = {}
     # If several tables have an entry for a key, the first table counts.
     for table in reversed(tables):
         missing |= table.missing
         chance |= table.chance
+    # A dict, because its keys keep their order.
     outside_means: dict[str, None] = {}
     for table in tables:
         outside_means |= dict.fromkeys(table.outside_means)
@@ -646,28 +696,32 @@ class Miss:
 def misses(predictions: Predictions) -> list[Miss]:
     """Return observed accuracies outside of intervals, the farthest first.
 
-    Predictions are by the first method, and the intervals are those that
-    `Predictions.judged` returns. Training models are left out.
+    Predictions are by the first method. `Predictions.judged` returns the
+    intervals. Training models are left out.
     """
     method = predictions.methods[0]
-    table = predictions.select(methods=[method])
-    values = table.values[:, :, 0]
-    low, high = table.judged(method)
-    gap = table.observed - values
-    half = np.where(gap > 0, high - values, values - low)
+    values = predictions.values[:, :, 0]
+    low, high = predictions.judged(method)
+    gap = predictions.observed - values
+    above = high - values
+    below = values - low
+    half = np.where(gap > 0, above, below)
     with np.errstate(divide='ignore', invalid='ignore'):
         # If the difference and the width are both 0, the result is NaN.
         distance = gap / half
-    is_outside = table.held_out(method) & (np.abs(distance) > 1)
+    is_far = np.abs(distance) > 1
+    is_outside = is_far & predictions.held_out(method)
     found = []
     for m, b in np.argwhere(is_outside):
+        cell = m, b
         miss = Miss(
-            model=table.models[m],
-            benchmark=table.benchmarks[b],
-            observed=float(table.observed[m, b]),
-            predicted=float(values[m, b]),
-            low=float(low[m, b]),
-            high=float(high[m, b]),
-            distance=float(distance[m, b]))
+            model=predictions.models[m],
+            benchmark=predictions.benchmarks[b],
+            observed=predictions.observed[cell].item(),
+            predicted=values[cell].item(),
+            low=low[cell].item(),
+            high=high[cell].item(),
+            distance=distance[cell].item())
         found.append(miss)
-    return sorted(found, key=lambda miss: -abs(miss.distance))
+    found.sort(key=lambda miss: -abs(miss.distance))
+    return found

@@ -3,7 +3,7 @@
 A `Predictor` contains a fitted model of accuracies and the data that it was
 fitted to. It turns losses of any kind (feature columns, losses on target
 tokens, dumps) into feature columns, `(M, K)`, and feature columns into
-predictions. It also tells the weight of each column or token.
+predictions. It also computes the weight of each column or token.
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -63,28 +63,30 @@ class Units:
     @classmethod
     def of(cls, columns: Columns) -> 'Units':
         """Take all columns of the mean loss as units, without answers."""
-        places = np.flatnonzero(columns.uniform)
-        no_sources = np.full(len(places), '')
-        return cls(places, no_sources, answers={})
+        indices = np.flatnonzero(columns.uniform)
+        no_sources = np.full(len(indices), '')
+        return cls(indices, no_sources, answers={})
 
     @property
     def tokens(self) -> Integers:
         """Sorted indices of all columns that are tokens of answers."""
-        places = [np.zeros(0, np.int64), *self.answers.values()]
-        return np.unique(np.concatenate(places))
+        no_tokens = np.zeros(0, np.int64)
+        tokens = np.concatenate([no_tokens, *self.answers.values()])
+        return np.unique(tokens)
 
     def without_twins(self, values: NDArray) -> 'Units':
-        """Keep only one of several units with the same values.
+        """Return these units without copies of other units.
 
-        `values` are the feature columns of M models, `(M, K)`. The units that
-        are kept get an order that depends only on their values.
+        Of several units with the same values, only one is kept. `values` are
+        the feature columns of M models, `(M, K)`. The units that are kept get
+        an order that depends only on their values.
         """
         of_units = values[:, self.columns].T
         order, first = equal_rows(of_units)
         is_kept = first[order] == order
         kept = order[is_kept]
-        return replace(
-            self, columns=self.columns[kept], sources=self.sources[kept])
+        sources = self.sources[kept]
+        return replace(self, columns=self.columns[kept], sources=sources)
 
     def losses(self, values: NDArray, benchmarks: Sequence[str]) -> UnitLosses:
         """Return the losses on units and on tokens of answers.
@@ -94,7 +96,8 @@ class Units:
         answers = {}
         for b, name in enumerate(benchmarks):
             if name in self.answers:
-                answers[b] = values[:, self.answers[name]]
+                tokens = self.answers[name]
+                answers[b] = values[:, tokens]
         return UnitLosses(values, self.columns, self.sources, answers)
 
 
@@ -102,8 +105,8 @@ class Units:
 class Fit:
     """Data of a fit to n models on B benchmarks.
 
-    `names` are the names of the models. `main` are the main benchmarks: those
-    that count in means over benchmarks. `losses` are the feature columns of
+    `names` are the names of the models. `main` are the main benchmarks, which
+    count in means over benchmarks. `losses` are the feature columns of
     the models, `(n, K)`, and `observed` their accuracies.
     """
     names: tuple[str, ...]
@@ -175,9 +178,11 @@ class Predictor(PublicNames):
         check_unique('benchmarks of a predictor', self.names)
 
     def __repr__(self) -> str:
+        n_benchmarks = len(self.names)
+        n_models = len(self.fit_models)
         names = shortened(', '.join(self.names), 50)
-        return (f'Predictor({len(self.names)} benchmarks: {names};\n'
-                f'  fitted to {len(self.fit_models)} models;\n'
+        return (f'Predictor({n_benchmarks} benchmarks: {names};\n'
+                f'  fitted to {n_models} models;\n'
                 f'  {self.columns})')
 
     @property
@@ -187,7 +192,7 @@ class Predictor(PublicNames):
 
     @property
     def main(self) -> tuple[str, ...]:
-        """The main benchmarks: those that count in means over benchmarks."""
+        """Names of the benchmarks that count in means over benchmarks."""
         return tuple(part.benchmark for part in self.benchmarks if part.main)
 
     @property
@@ -220,29 +225,30 @@ class Predictor(PublicNames):
         The keys are the names of the models. Errors are divided by the
         expected standard deviations. Outliers count less in the fit.
         """
+        models = self.fit_models
         errors = self.model.model_errors
         found = {}
         for m in np.flatnonzero(self.model.outliers):
-            name = self.fit_models[m]
-            found[name] = float(errors[m])
+            found[models[m]] = float(errors[m])
         return found
 
     def benchmark(self, name: str) -> BenchmarkFit:
         """Return the summary of the fit of one benchmark.
 
-        An `InputError` if there is no such benchmark.
+        Raises an `InputError` if there is no such benchmark.
         """
         check_choice('benchmark of the predictor', name, self.names,
                      'Train a predictor on its accuracies.')
-        return self.benchmarks[self.names.index(name)]
+        b = self.names.index(name)
+        return self.benchmarks[b]
 
     def with_tokens(self, targets: TargetTokens,
                     source: TokenColumns) -> 'Predictor':
         """Return the same predictor, able to predict from token losses.
 
-        `targets` are the tokens, and `source` tells how the losses on them
-        become feature columns. An `InputError` if these feature columns differ
-        from the columns that the predictor was fitted to.
+        `targets` are the tokens, and `source` has the matrix that turns losses
+        on them into feature columns. Raises an `InputError` if these feature
+        columns differ from the columns that the predictor was fitted to.
         """
         source.columns.check_same(self.columns)
         return replace(self, targets=targets, matrix=source.matrix)
@@ -250,8 +256,9 @@ class Predictor(PublicNames):
     def noted(self, infos: Mapping[str, DumpInfo]) -> 'Predictor':
         """Return a copy with notes on training losses that are not comparable.
 
-        `infos` maps each training model to the record in its dump of the
-        engine and the number format that its losses were computed with.
+        `infos` maps each training model to the description in its dump, which
+        names the engine and the number format that its losses were computed
+        with.
         """
         notes = mixed_engines(infos)
         benchmarks = []
@@ -267,44 +274,50 @@ class Predictor(PublicNames):
 
         They are with respect to the loss of each column, at typical losses:
         the medians over the fitted models. They are 0 for columns without
-        effect on this benchmark. An `InputError` if there is no such
+        effect on this benchmark. Raises an `InputError` if there is no such
         benchmark.
         """
+        # This raises an error for an unknown benchmark.
         self.benchmark(benchmark)
         b = self.names.index(benchmark)
         model = self.model
         if isinstance(model, CurveModel):
-            alpha = float(model.curves.alpha[b])
+            alpha = model.curves.alpha[b]
             return alpha * self._score_weights(benchmark)
         units = self.fit.units
         typical = np.median(self.fit.losses, axis=0)
-        losses = units.losses(typical[None], self.names)
-        found = np.zeros(len(self.columns.units))
+        one_row = typical[None]
+        losses = units.losses(one_row, self.names)
+        found = np.zeros_like(typical)
         shares = model.shares[:, b]
         for share, member in zip(shares, model.members):
             by_unit, by_token = member.slopes(losses, b)
             found[units.columns] += share * by_unit
             if len(by_token):
-                found[units.answers[benchmark]] += share * by_token
+                tokens = units.answers[benchmark]
+                found[tokens] += share * by_token
         return found
 
     def _score_weights(self, benchmark: str) -> Floats:
         """Return the coefficients of columns in a capability score, `(K,)`."""
-        units = self.fit.units
-        if benchmark in units.answers:
-            found = np.zeros(len(self.columns.units))
-            found[units.answers[benchmark]] = 1
-            return found
-        return self.columns.uniform
+        uniform = self.columns.uniform
+        answers = self.fit.units.answers
+        if benchmark not in answers:
+            return uniform
+        found = np.zeros(len(uniform))
+        column = answers[benchmark]
+        found[column] = 1
+        return found
 
     def weights(self, benchmark: str) -> Floats:
         """Return the salience weight of every column, `(K,)`.
 
         It is the share of the column in the sum of `slopes`, divided by the
-        share of the column in the mean loss; so equal weights are 1. Both are
-        shares among the columns of the mean loss. The weight is NaN for other
-        columns, such as tokens of answers. An `InputError` if there is no such
-        benchmark.
+        share of the column in the mean loss. So all weights are 1 if the
+        slopes are proportional to the shares in the mean loss. Both are shares
+        among the columns of the mean loss. The weight is NaN for all other
+        columns, such as tokens of answers. Raises an `InputError` if there is
+        no such benchmark.
         """
         slopes = self.slopes(benchmark)
         return _weights(slopes, self.columns.uniform)
@@ -312,9 +325,9 @@ class Predictor(PublicNames):
     def token_weights(self, benchmark: str) -> Floats:
         """Return the salience weight of every target token, `(T,)`.
 
-        Equal weights are 1. The weight is NaN for tokens that are not part of
-        the mean loss. An `InputError` if there is no such benchmark, or if the
-        predictor was fitted to tables of losses.
+        Weights are computed as in `weights`. The weight is NaN for tokens that
+        are not part of the mean loss. Raises an `InputError` if there is no
+        such benchmark, or if the predictor was fitted to tables of losses.
         """
         _, source = self._tokens()
         # Slopes, and coefficients in the mean loss, of each token.
@@ -341,8 +354,8 @@ class Predictor(PublicNames):
         targets, _ = self._tokens()
         texts = {}
         for model, dump in dumps.items():
-            self.columns.check_texts(dump.info.fingerprint,
-                                     f'losses of {model!r}')
+            fingerprint = dump.info.fingerprint
+            self.columns.check_texts(fingerprint, f'losses of {model!r}')
             texts[model] = dump.texts
         return targets.table(texts)
 
@@ -357,18 +370,20 @@ class Predictor(PublicNames):
 
         Raises:
             InputError: The predictor was fitted to tables; the texts, the
-                columns or the tokens differ from those of the training; a
+                columns or the tokens are not the same as in the training; a
                 token that was used in the training is not scored; or a mean
                 loss is refused by `failed_scoring.check_means`.
         """
         features = self._columns_of(losses)
         # Features that are not losses may be negative; they are not checked.
-        if self.mean_losses[0] > 0:
+        smallest, largest = self.mean_losses.tolist()
+        if smallest > 0:
             check_means('losses', features.models, features.mean_loss,
-                        *self.mean_losses.tolist())
+                        smallest, largest)
         return features
 
     def _columns_of(self, losses: Losses) -> FeatureTable:
+        """Return the feature columns of models, without a check of losses."""
         if isinstance(losses, FeatureTable):
             losses.columns.check_same(self.columns)
             return losses
@@ -395,15 +410,17 @@ class Predictor(PublicNames):
         Raises:
             InputError: A model has no family.
         """
+        models = features.models
         if families is None:
-            families = {model: run_of(model) for model in features.models}
-        for model in features.models:
+            families = {model: run_of(model) for model in models}
+        for model in models:
             check_choice('model of families', model, families,
                          'Name the family of every model.')
-        of_models = [families[model] for model in features.models]
+        of_models = [families[model] for model in models]
         if isinstance(self.model, CurveModel):
-            weights = [self._score_weights(name) for name in self.names]
-            scores = features.values @ np.stack(weights, axis=1)
+            columns = [self._score_weights(name) for name in self.names]
+            weights = np.stack(columns, axis=1)
+            scores = features.values @ weights
             return self.model.joint(scores, of_models)
         losses = self.fit.units.losses(features.values, self.names)
         return self.model.joint(losses, of_models)
@@ -443,11 +460,13 @@ class Predictor(PublicNames):
         errors are as in `predict`.
         """
         features = self.features(losses)
+        models = features.models
         joint = self.joint(features, families)
         if known is not None:
-            observed = known.reindexed(features.models, self.names).values
+            of_models = known.reindexed(models, self.names)
+            observed = of_models.values
             joint = joint.given(observed)
-        table = self.predictions(joint, features.models, level)
+        table = self.predictions(joint, models, level)
         factors = self.unit_factors(features)[:, None, None]
         # Models that seem to be in another unit count as extrapolated.
         extrapolated = table.extrapolated | (factors != 1)
@@ -455,9 +474,9 @@ class Predictor(PublicNames):
         if known is None:
             return table, joint
         seen = ~np.isnan(observed)
+        has_known = seen.any(axis=1)
         numbers = joint.model_rows[0].families
-        with_known = numbers[seen.any(axis=1)]
-        in_family = np.isin(numbers, with_known)
+        in_family = np.isin(numbers, numbers[has_known])
         changed = in_family[:, None] & ~seen
         table = replace(
             table,
@@ -482,23 +501,25 @@ class Predictor(PublicNames):
         Where the model, or all models of other families, were not run on the
         benchmark, there is a reason in place of a prediction.
         """
+        models = self.fit_models
         families = np.array(self.families)
-        known = ~np.isnan(self.observed)
-        # True for benchmarks that only models of one family were run on.
-        alone = np.zeros(len(self.names), bool)
-        for b, rows in enumerate(known.T):
-            n_families = len(np.unique(families[rows]))
-            alone[b] = n_families == 1
+        was_run = ~np.isnan(self.observed)
         joint = self.model.left_out_joint()
-        mean = np.where(alone, np.nan, joint.mean)
+        mean = joint.mean.copy()
+        for b, rows in enumerate(was_run.T):
+            of_benchmark = np.unique(families[rows])
+            if len(of_benchmark) == 1:
+                mean[:, b] = np.nan
         joint = replace(joint, mean=mean)
-        table = self.predictions(joint, self.fit_models, level)
+        table = self.predictions(joint, models, level)
         missing = {}
-        is_missing = np.isnan(table.values[:, :, 0])
-        for m, b in np.argwhere(is_missing):
-            cell = self.fit_models[m], self.names[b], PREDICTED
-            missing[cell] = NO_OTHER_FAMILY if known[m, b] else NOT_RUN
-        return replace(table, in_sample=np.array(False), missing=missing)
+        is_missing = np.isnan(table.values)
+        for m, b, _ in np.argwhere(is_missing):
+            benchmark = self.names[b]
+            cell = models[m], benchmark, PREDICTED
+            missing[cell] = NO_OTHER_FAMILY if was_run[m, b] else NOT_RUN
+        nowhere = np.array(False)
+        return replace(table, in_sample=nowhere, missing=missing)
 
     def predictions(self, joint: Joint, models: Sequence[str],
                     level: float) -> Predictions:
@@ -515,9 +536,10 @@ class Predictor(PublicNames):
         # predicted from other families.
         far = 1.5
         low, high = joint.intervals(level)
-        is_far = joint.deviation > far * self.model.usual_deviations
-        in_sample = np.zeros(joint.mean.shape, bool)
-        at_chance = np.zeros(joint.mean.shape, bool)
+        usual_deviations = self.model.usual_deviations
+        is_far = joint.deviation > far * usual_deviations
+        in_sample = np.zeros_like(is_far)
+        at_chance = np.zeros_like(is_far)
         chance: dict[str, float] = {}
         outside_means = []
         for b, part in enumerate(self.benchmarks):
@@ -528,8 +550,9 @@ class Predictor(PublicNames):
                 outside_means.append(part.benchmark)
         # The last axis is for methods; there is one method.
         return Predictions(
-            tuple(models),
-            self.names, (PREDICTED, ),
+            models=tuple(models),
+            benchmarks=self.names,
+            methods=(PREDICTED, ),
             values=joint.accuracies[:, :, None],
             low=low[:, :, None],
             high=high[:, :, None],
@@ -545,12 +568,17 @@ class Predictor(PublicNames):
     def check_tokens(self, where: str = 'predictor') -> None:
         """Raise an `InputError` if the predictor was fitted to tables.
 
-        The error calls the predictor `where`.
+        `where` is how the error calls the predictor.
         """
         self._tokens(where)
 
     def _tokens(self,
                 where: str = 'predictor') -> tuple[TargetTokens, TokenColumns]:
+        """Return the target tokens, and how they become feature columns.
+
+        Raises an `InputError`, which calls the predictor `where`, if the
+        predictor was fitted to tables.
+        """
         if (self.targets is None or self.matrix is None
                 or self.columns.scored is None):
             raise InputError(
@@ -573,9 +601,10 @@ def _weights(slopes: NDArray, uniform: NDArray) -> Floats:
     counted = uniform != 0
     slopes = slopes[counted]
     shares = uniform[counted]
-    total = abs(slopes.sum()) / uniform.sum()
+    total = abs(slopes.sum())
+    total /= uniform.sum()
     if total:
-        slopes = slopes / total
-    weights = np.full(len(uniform), np.nan)
+        slopes /= total
+    weights = np.full_like(uniform, np.nan)
     weights[counted] = -slopes / shares
     return weights

@@ -9,4 +9,5 @@ def run_of(model: str) -> str:
     >>> run_of('mix1@1000'), run_of('org/llama')
     ('mix1', 'org/llama')
     """
-    return model.rpartition('@')[0] or model
+    run, _, _ = model.rpartition('@')
+    return run or model

@@ -17,10 +17,15 @@ from csv_plugin.core.arrays import Floats
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.observed import LEAST_MODELS
 
-#: Accuracies this close to the chance level, or below it, carry no signal.
+#: An accuracy of at most the chance level plus this margin does not show that
+#: a model is better than chance.
 CHANCE_MARGIN = 0.02
 
+#: The key in `PROBLEMS` of a benchmark on which all models are at chance.
 AT_CHANCE = 'at_chance'
+
+#: A tiny positive number, which keeps divisors from being 0.
+_LEAST = float(np.finfo(float).tiny)
 
 #: Reasons why a curve should not be fitted, by the keys that `diagnose`
 #: returns.
@@ -40,8 +45,8 @@ PROBLEMS = {
 def accuracy_at(exponent: ArrayLike, floor: ArrayLike) -> NDArray:
     """Return the accuracy by Eq. 2 at an exponent `alpha (score - beta)`.
 
-    Shapes broadcast. The result is that of `curve.accuracy_of`, but faster to
-    compute: a fit calls this function many times.
+    Shapes broadcast. `curve.accuracy_of` returns the same accuracy up to
+    rounding, but takes longer, and a fit calls this function many times.
     """
     floor = np.asarray(floor)
     # `tanh` is several times as fast as `scipy.special.expit`.
@@ -104,15 +109,19 @@ class Curve:
         return slope_at(exponents, self.floor[..., None])
 
     def __getitem__(self, index: Any) -> 'Curve':
-        return Curve(self.alpha[index], self.beta[index], self.floor[index])
+        """Return the curve, or the stack of curves, with this index."""
+        alpha = self.alpha[index]
+        beta = self.beta[index]
+        return Curve(alpha, beta, self.floor[index])
 
     @classmethod
     def stack(cls, curves: Sequence['Curve']) -> 'Curve':
         """Stack curves of one shape along a new leading axis."""
-        alphas = [curve.alpha for curve in curves]
-        betas = [curve.beta for curve in curves]
-        floors = [curve.floor for curve in curves]
-        return cls(np.stack(alphas), np.stack(betas), np.stack(floors))
+        stacked = {}
+        for part in fields(cls):
+            values = [getattr(curve, part.name) for curve in curves]
+            stacked[part.name] = np.stack(values)
+        return cls(**stacked)
 
     @classmethod
     def constant(cls, accuracy: ArrayLike) -> 'Curve':
@@ -159,7 +168,7 @@ def fit_curve(score: Floats,
     also from that line, `(2,)`. The better of the two solutions is returned.
     """
     centre = score.mean()
-    spread = max(score.std(), np.finfo(float).tiny)
+    spread = max(score.std(), _LEAST)
     standardised = (score - centre) / spread
     starts = [_logit_line(standardised, accuracy, floor)]
     if guess is not None:
@@ -175,7 +184,8 @@ def fit_curve(score: Floats,
     # With a slope of 0, beta would be infinite.
     slope = slope or -1e-12
     beta = centre - intercept * spread / slope
-    return Curve(slope / spread, beta, np.array(floor)), best
+    curve = Curve(slope / spread, beta, np.array(floor))
+    return curve, best
 
 
 def _logit_line(score: NDArray, accuracy: NDArray, floor: float) -> NDArray:
@@ -187,14 +197,18 @@ def _logit_line(score: NDArray, accuracy: NDArray, floor: float) -> NDArray:
     share = (accuracy - floor) / (1 - floor)
     share = np.clip(share, .02, .98)
     logits = scipy.special.logit(share)
-    score_away = score - score.mean()
-    logit_away = logits - logits.mean()
+    mean_score = score.mean()
+    mean_logit = logits.mean()
+    score_away = score - mean_score
+    logit_away = logits - mean_logit
+    # Both are sums over models.
     covariance = (score_away * logit_away).sum()
     variance = (score_away**2).sum()
     # The slope is 0 if all scores are the same.
-    rounding = 1e-20 * (score**2).sum() + np.finfo(float).tiny
+    squares = score**2
+    rounding = 1e-20 * squares.sum() + _LEAST
     slope = covariance / max(variance, rounding)
-    intercept = logits.mean() - slope * score.mean()
+    intercept = mean_logit - slope * mean_score
     return np.array([intercept, slope])
 
 
@@ -215,21 +229,25 @@ def _fitted_line(score: NDArray, accuracy: NDArray, floor: float,
     rounding = 1e-15
     # It also ends when the damping exceeds this, as no step is better then,
     # or after this number of steps.
-    max_damping, max_steps = 1e6, 50
+    max_damping = 1e6
+    max_steps = 50
     # The derivatives of the exponents with respect to the line, `(2, n)`.
-    design = np.stack([np.ones_like(score), score])
+    ones = np.ones_like(score)
+    design = np.stack([ones, score])
     damping = 1e-6
     fitted = accuracy_at(line @ design, floor)
     errors = accuracy - fitted
     cost = (errors**2).sum()
     for _ in range(max_steps):
-        slopes = (fitted - floor) * (1 - fitted) / (1 - floor)
+        slopes = (fitted - floor) * (1 - fitted)
+        slopes /= 1 - floor
         derivatives = slopes * design
+        gradient = derivatives @ errors
         hessian = derivatives @ derivatives.T
         # The term 1e-15 keeps the hessian invertible if all slopes are 0.
         added = damping * np.diag(hessian) + 1e-15
         hessian += np.diag(added)
-        step = np.linalg.solve(hessian, derivatives @ errors)
+        step = np.linalg.solve(hessian, gradient)
         trial = line + step
         trial_fitted = accuracy_at(trial @ design, floor)
         trial_errors = accuracy - trial_fitted

@@ -103,10 +103,11 @@ class TextSpans(Sequence[TokenSpans]):
             array.flags.writeable = False
         # The edges of a text are its first byte, and then the start and the
         # end of each token. The edges of all texts must not decrease.
-        starts, ends = self.placed
-        of_tokens = np.column_stack([starts, ends]).ravel()
+        of_tokens = np.column_stack(self.placed).ravel()
         of_texts = np.append(0, np.cumsum(self.n_bytes))
-        edges = np.insert(of_tokens, 2 * self.token_offsets, of_texts)
+        # Each token has two edges.
+        before = 2 * self.token_offsets
+        edges = np.insert(of_tokens, before, of_texts)
         decreases = np.diff(edges) < 0
         if decreases.any():
             list(self)  # raises an error that names the token
@@ -120,7 +121,8 @@ class TextSpans(Sequence[TokenSpans]):
         none = np.zeros(0, np.int64)
         starts = [none]
         ends = [none]
-        n_tokens, n_bytes = [], []
+        n_tokens = []
+        n_bytes = []
         for text in texts:
             starts.append(text.starts)
             ends.append(text.ends)
@@ -144,21 +146,28 @@ class TextSpans(Sequence[TokenSpans]):
     def select(self, rows: Sequence[int]) -> 'TextSpans':
         """Return the spans of the texts with these indices."""
         tokens = self.tokens_of(rows)
-        return TextSpans(self.starts[tokens], self.ends[tokens],
-                         self.n_tokens[rows], self.n_bytes[rows])
+        return TextSpans(
+            starts=self.starts[tokens],
+            ends=self.ends[tokens],
+            n_tokens=self.n_tokens[rows],
+            n_bytes=self.n_bytes[rows])
 
     def __len__(self) -> int:
         return len(self.n_tokens)
 
     def __getitem__(self, text: Any) -> Any:
         """Return the `TokenSpans` of one text, `TextSpans` for a slice."""
-        if isinstance(text, slice):
-            return self.select(range(len(self))[text])
-        row = range(len(self))[text]
-        first, end = self.token_offsets[row:row + 2]
+        # A range accepts slices and negative indices, too.
+        rows = range(len(self))[text]
+        if isinstance(rows, range):
+            return self.select(rows)
+        first = self.token_offsets[rows]
+        end = self.token_offsets[rows + 1]
         tokens = slice(first, end)
-        return TokenSpans(self.starts[tokens], self.ends[tokens],
-                          self.n_bytes[row])
+        return TokenSpans(
+            starts=self.starts[tokens],
+            ends=self.ends[tokens],
+            n_bytes=self.n_bytes[rows])
 
     __repr__ = short_repr
 
@@ -174,6 +183,7 @@ class TextSpans(Sequence[TokenSpans]):
 
     @property
     def _content(self) -> tuple[bytes, ...]:
+        """The bytes of all arrays, by which spans are compared and hashed."""
         arrays = self.starts, self.ends, self.n_tokens, self.n_bytes
         return tuple(array.tobytes() for array in arrays)
 
@@ -186,8 +196,10 @@ class TextSpans(Sequence[TokenSpans]):
         counts = self.n_tokens[rows]
         # Token i of the selection is token i - first_selected of its text.
         first_selected = np.cumsum(counts) - counts
-        shifts = np.repeat(firsts - first_selected, counts)
-        return np.arange(len(shifts)) + shifts
+        shifts = firsts - first_selected
+        shift_of_token = np.repeat(shifts, counts)
+        n_selected = len(shift_of_token)
+        return np.arange(n_selected) + shift_of_token
 
     @cached_property
     def token_offsets(self) -> Integers:
@@ -197,28 +209,34 @@ class TextSpans(Sequence[TokenSpans]):
     @property
     def placed(self) -> tuple[Integers, Integers]:
         """Starts and ends of tokens in the concatenated texts, `(T,)` each."""
-        first_bytes = np.cumsum(self.n_bytes) - self.n_bytes
-        first_byte = np.repeat(first_bytes, self.n_tokens)
-        return first_byte + self.starts, first_byte + self.ends
+        of_texts = np.cumsum(self.n_bytes) - self.n_bytes
+        first_byte = np.repeat(of_texts, self.n_tokens)
+        starts = first_byte + self.starts
+        ends = first_byte + self.ends
+        return starts, ends
 
 
 def _offset_arrays(starts: ArrayLike,
                    ends: ArrayLike) -> tuple[Integers, Integers]:
-    """Copy offsets to int64 arrays; refuse any but two of one shape `(n,)`.
+    """Return copies of offsets, as arrays of integers.
+
+    Raises an `InputError` unless both have the same shape `(n,)`, and all
+    offsets are integers.
     """
-    arrays = np.array(starts), np.array(ends)
-    for array in arrays:
-        if array.shape != (array.size, ) or array.shape != arrays[0].shape:
-            raise InputError('token offsets',
-                             'starts and ends of the same shape (n,)',
-                             f'{arrays[0].shape} and {arrays[1].shape}',
-                             'Give every token one start and one end.')
+    first = np.array(starts)
+    last = np.array(ends)
+    if first.ndim != 1 or first.shape != last.shape:
+        raise InputError('token offsets',
+                         'starts and ends of the same shape (n,)',
+                         f'{first.shape} and {last.shape}',
+                         'Give every token one start and one end.')
+    for array in (first, last):
         # An empty list makes an array of floats, which is fine.
         if array.size and array.dtype.kind not in 'iu':
             raise InputError('token offsets', 'whole numbers',
                              f'{array[0]} of type {array.dtype}',
                              'Pass integers.')
-    return arrays[0].astype(np.int64), arrays[1].astype(np.int64)
+    return first.astype(np.int64), last.astype(np.int64)
 
 
 def _check_order(starts: Integers, ends: Integers, n_bytes: int) -> None:

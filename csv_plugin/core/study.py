@@ -17,8 +17,13 @@ from csv_plugin.core.overall import NamedJoint
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Losses, Predictor
 
-#: Names of the default method and of its baseline.
-SALIENCE, MEAN_LOSS = 'salience', 'mean-loss'
+#: Name of the default method.
+SALIENCE = 'salience'
+#: Name of the baseline.
+MEAN_LOSS = 'mean-loss'
+
+#: Maps the name of each model to its family.
+Families = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -47,8 +52,8 @@ class Study:
 
     `predictions` also contain the observed accuracies. The method under study
     is their first method, then come baselines such as 'mean-loss'. `predictor`
-    is the predictor of the method under study. `joints` maps methods to the
-    joint distribution of all accuracies, where it is known.
+    is the predictor of the method under study. `joints` maps each method whose
+    joint distribution of accuracies is known to this distribution.
     """
     predictor: Predictor
     predictions: Predictions
@@ -68,20 +73,21 @@ class Study:
         Raises:
             InputError: As in `Predictor.predict`, or `observed` lacks a model.
         """
-        first = next(iter(predictors.values()))
+        first, *_ = predictors.values()
         if not isinstance(losses, (FeatureTable, LossTable)):
             losses = first.loss_table(losses)
-        by_method: dict[str, Predictions] = {}
-        joints: dict[str, NamedJoint] = {}
+        by_method = {}
+        joints = {}
         for method, predictor in predictors.items():
             table, joint = predictor.predict_jointly(losses)
+            # All methods predict the same models.
+            models = table.models
             by_method[method] = table
-            joints[method] = NamedJoint(table.models, predictor.names, joint)
-        # All methods predict the same models.
-        models = next(iter(by_method.values())).models
+            joints[method] = NamedJoint(models, predictor.names, joint)
         predictions = Predictions.side_by_side(by_method, models,
                                                observed.benchmarks)
-        return cls(first, predictions.with_observed(observed), joints)
+        predictions = predictions.with_observed(observed)
+        return cls(first, predictions, joints)
 
     __repr__ = short_repr
 
@@ -92,13 +98,13 @@ class Study:
         says_nothing = table.uninformative(method)
         errors = {}
         for b, benchmark in enumerate(table.benchmarks):
-            errors[benchmark] = _errors(table, b, says_nothing[:, b])
+            of_benchmark = says_nothing[:, b]
+            errors[benchmark] = _errors(table, b, of_benchmark)
         return errors
 
 
 def split_study(features: FeatureTable, accuracies: AccuracyTable,
-                families: Mapping[str,
-                                  str], fit_models: Sequence[str]) -> Study:
+                families: Families, fit_models: Sequence[str]) -> Study:
     """Fit to some of the models, and predict all models.
 
     Features and accuracies are given for all models. `families` maps at least
@@ -113,46 +119,46 @@ def split_study(features: FeatureTable, accuracies: AccuracyTable,
 
 
 def leave_families_out(features: FeatureTable, accuracies: AccuracyTable,
-                       families: Mapping[str, str]) -> Study:
+                       families: Families) -> Study:
     """Predict every observed accuracy from models of other families.
 
-    The predictions follow in closed form from a fit to all models. There are
-    none where no accuracy was observed. Arguments are as in `split_study`,
-    with the families of all models.
+    The predictions follow in closed form from a fit to all models. A model has
+    no prediction on a benchmark on which it was not observed. Arguments are as
+    in `split_study`, but `families` has the family of every model.
 
     Raises:
         InputError: As in `split_study`, or all models are of one family.
     """
     observed = accuracies.select(features.models)
     check_known('families', observed.models, families, 'Name its family.')
-    own_families = [families[model] for model in observed.models]
-    if len(set(own_families)) < 2:
+    own_families = {families[model] for model in observed.models}
+    if len(own_families) < 2:
         raise InputError('families', 'at least two families', 'one',
                          'Add models of another family.')
     predictors = _fit_both(features, observed, families)
-    by_method: dict[str, Predictions] = {}
+    by_method = {}
     for method, predictor in predictors.items():
         by_method[method] = predictor.predict_left_out()
     predictions = Predictions.side_by_side(by_method, features.models,
                                            observed.benchmarks)
-    return Study(predictors[SALIENCE], predictions.with_observed(observed))
+    predictions = predictions.with_observed(observed)
+    return Study(predictors[SALIENCE], predictions)
 
 
 def _fit_both(features: FeatureTable, fitted: AccuracyTable,
-              families: Mapping[str, str]) -> dict[str, Predictor]:
+              families: Families) -> dict[str, Predictor]:
     """Fit the predictors of the default method and of the baseline."""
     check_known('families', fitted.models, families, 'Name its family.')
-    groups = [families[model] for model in fitted.models]
-    return {
-        SALIENCE: fit_predictor(features, fitted, groups),
-        MEAN_LOSS: fit_mean_loss_predictor(features, fitted, groups)
-    }
+    own = [families[model] for model in fitted.models]
+    predictor = fit_predictor(features, fitted, own)
+    baseline = fit_mean_loss_predictor(features, fitted, own)
+    return {SALIENCE: predictor, MEAN_LOSS: baseline}
 
 
 def geometric_mean(values: Iterable[float]) -> float:
     """Return the geometric mean of the values that are not NaN.
 
-    NaN if there are none.
+    The result is NaN if all values are NaN.
     """
     numbers = np.array([*values], float)
     numbers = numbers[~np.isnan(numbers)]
@@ -160,8 +166,9 @@ def geometric_mean(values: Iterable[float]) -> float:
         return float('nan')
     # An error of 0 has the logarithm -infinity, so the mean is 0.
     with np.errstate(divide='ignore'):
-        mean_log = np.log(numbers).mean()
-    return float(np.exp(mean_log))
+        logarithms = np.log(numbers)
+    mean = np.exp(logarithms.mean())
+    return float(mean)
 
 
 def _errors(table: Predictions, b: int,
@@ -171,10 +178,10 @@ def _errors(table: Predictions, b: int,
     `says_nothing`, `(M,)`, is True for models whose interval rules nothing
     out.
     """
-    was_run = ~np.isnan(table.observed[:, b])
+    accuracies = table.observed[:, b]
     in_sample = table.in_sample[:, b, 0]
-    rows = was_run & ~in_sample
-    observed = table.observed[rows, b]
+    rows = ~np.isnan(accuracies) & ~in_sample
+    observed = accuracies[rows]
     predicted = table.values[rows, b, 0]
     low = table.low[rows, b, 0]
     high = table.high[rows, b, 0]

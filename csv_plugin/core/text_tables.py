@@ -44,14 +44,13 @@ def side_by_side(names: Column,
             long cells is left out, unless two cells of the column would become
             equal.
     """
+    shown_names = _shown(names, width)
     shown_groups = []
     for group in groups:
-        shown_groups.append([_shown(column, width) for column in group])
-    blocks = blocks_that_fit(
-        _shown(names, width), shown_groups, n_headers, width)
-    texts = []
-    for block in blocks:
-        texts.append(_aligned(block, n_headers))
+        shown = [_shown(column, width) for column in group]
+        shown_groups.append(shown)
+    blocks = blocks_that_fit(shown_names, shown_groups, n_headers, width)
+    texts = [_aligned(block, n_headers) for block in blocks]
     return '\n\n'.join(texts)
 
 
@@ -69,10 +68,12 @@ def blocks_that_fit(names: Column, groups: Iterable[Sequence[Column]],
     for group in groups:
         parts: list[Sequence[Column]] = [group]
         if _total_width(group) > room_of_block:
-            upper = [*group[0][:n_headers - 1]]
+            n_upper = n_headers - 1
+            upper = group[0][:n_upper]
             parts = []
             for column in group:
-                parts.append([[*upper, *column[n_headers - 1:]]])
+                lower = column[n_upper:]
+                parts.append([[*upper, *lower]])
         for part in parts:
             part_width = _total_width(part)
             if part_width > room or not blocks:
@@ -105,7 +106,8 @@ def columns_that_fit(columns: Sequence[Column], width: float) -> int:
     """
     room = width + len(_GAP)
     for n_columns, column in enumerate(columns):
-        room -= len(_GAP) + _width(_shown(column, width))
+        shown = _shown(column, width)
+        room -= len(_GAP) + _width(shown)
         if room < 0:
             return n_columns
     return len(columns)
@@ -117,20 +119,22 @@ def _shown(column: Column, width: float) -> list[str]:
     If the width is finite, the middle of long cells is left out, unless two
     cells would become equal.
     """
-    # Maximum length of a cell in characters, and the number of its last
-    # characters that are kept.
-    longest, n_last = 40, 13
+    # Maximum length of a cell in characters, and the numbers of its first and
+    # last characters that are kept.
+    longest = 40
+    n_last = 13
+    n_first = longest - n_last - len('...')
     cells = [one_line(cell) for cell in column]
     if not math.isfinite(width):
         return cells
     short = []
     for cell in cells:
         if len(cell) > longest:
-            n_first = longest - n_last - len('...')
             cell = f'{cell[:n_first]}...{cell[-n_last:]}'
         short.append(cell)
-    are_different = len(set(short)) == len(set(cells))
-    return short if are_different else cells
+    if len({*short}) < len({*cells}):
+        return cells
+    return short
 
 
 def _width(column: Column) -> int:
@@ -169,7 +173,8 @@ def _aligned(columns: Sequence[Column], n_headers: int) -> str:
         cells = column[n_headers:]
         # Words are aligned on the left, numbers and marks on the right.
         is_left = k == 0 or _has_words(cells)
-        ruled = [*headers, '-' * width, *cells]
+        rule = '-' * width
+        ruled = [*headers, rule, *cells]
         padded.append([_padded(cell, width, is_left) for cell in ruled])
     lines = []
     for row in zip(*padded):
@@ -187,6 +192,12 @@ def _has_words(cells: Sequence[str]) -> bool:
 
 
 def _padded(cell: str, width: int, is_left: bool) -> str:
-    """Return a cell with blanks after it if it `is_left`, else before it."""
-    blanks = ' ' * (width - _screen_width(cell))
-    return cell + blanks if is_left else blanks + cell
+    """Return a cell with blanks, up to a width on the screen.
+
+    Blanks are after the cell if `is_left` is True, and before it otherwise.
+    """
+    n_blanks = width - _screen_width(cell)
+    blanks = ' ' * n_blanks
+    if is_left:
+        return cell + blanks
+    return blanks + cell

@@ -13,8 +13,8 @@ def fingerprint(pairs: Iterable[tuple[str, str]]) -> str:
     """Return the SHA-256 of the ids and texts of a validation set.
 
     Every id and every text is hashed after its length in bytes (8 bytes,
-    big-endian). Sources and answers are not hashed. An `InputError` if an id
-    occurs twice.
+    big-endian). Sources and answers are not hashed. Raises an `InputError` if
+    an id occurs twice.
     """
     digest = hashlib.sha256()
     seen: set[str] = set()
@@ -23,10 +23,11 @@ def fingerprint(pairs: Iterable[tuple[str, str]]) -> str:
             raise InputError('text ids', 'every id once', f'{text_id!r} twice',
                              'Rename one of the two.')
         seen.add(text_id)
-        for value, where in ((text_id, f'text id {text_id!r}'),
-                             (text, f'text {text_id!r}')):
-            data = utf8_bytes(value, where)
-            digest.update(len(data).to_bytes(8, 'big'))
+        id_bytes = utf8_bytes(text_id, f'text id {text_id!r}')
+        text_bytes = utf8_bytes(text, f'text {text_id!r}')
+        for data in (id_bytes, text_bytes):
+            n_bytes = len(data)
+            digest.update(n_bytes.to_bytes(8, 'big'))
             digest.update(data)
     return digest.hexdigest()
 
@@ -40,8 +41,8 @@ class Text:
         text (str): The text exactly as language models get it.
         source (str): The source of the text, such as a benchmark, or ''.
         answer (Optional[tuple[int, int]]): First character of the answer in
-            the text, and the character after the last one of the answer; None
-            if there is no answer.
+            the text, and the character after the last character of the answer;
+            None if there is no answer.
 
     Raises:
         InputError: The answer is empty or not inside the text, or UTF-8 cannot
@@ -69,7 +70,8 @@ class Text:
     @property
     def sha256(self) -> str:
         """SHA-256 of the UTF-8 text, 64 hexadecimal digits."""
-        return hashlib.sha256(utf8_bytes(self.text)).hexdigest()
+        data = utf8_bytes(self.text)
+        return hashlib.sha256(data).hexdigest()
 
 
 @dataclass(frozen=True)

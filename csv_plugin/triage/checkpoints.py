@@ -113,9 +113,9 @@ def describe_checkpoints(
     `run@step1000-tokens4B`; see `read_revision`.
 
     Raises:
-        InputError: A name does not tell run and step, or counts them from the
-            start of a later stage; or two checkpoints of a run have the same
-            step, or the same number of tokens.
+        InputError: A name does not contain a run and a step, or its step is
+            counted from the start of a later stage; or two checkpoints of a
+            run have the same step, or the same number of tokens.
     """
     checkpoints: dict[str, Checkpoint] = {}
     # The model at each (run, count), where a count is such as "step 1000".
@@ -225,7 +225,7 @@ def last_checkpoints(
     Raises:
         InputError: As in `describe_checkpoints` and `choose_measure`; or the
             name of a model begins with the name of a run and @, but does not
-            tell a step.
+            contain a step.
     """
     of_runs = []
     others = []
@@ -253,7 +253,7 @@ def last_checkpoints(
 
 
 def _tells_step(model: str) -> bool:
-    """Return True for a name that tells run and step, such as run@1000."""
+    """Return True for a name with a run and a step, such as run@1000."""
     run, _, name = model.rpartition('@')
     return bool(run) and read_revision(name) is not None
 
@@ -261,16 +261,18 @@ def _tells_step(model: str) -> bool:
 def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
     """Return 'tokens' if the tokens of checkpoints are known, else 'steps'.
 
-    An `InputError` if the tokens of only some checkpoints are known.
+    Raises an `InputError` if the tokens of only some checkpoints are known.
     """
     without = [point for point in checkpoints if math.isnan(point.tokens)]
-    if without and len(without) < len(checkpoints):
+    if not without:
+        return 'tokens'
+    if len(without) < len(checkpoints):
         first = without[0]
         raise InputError(
             f'tokens of run {first.run!r}, step {first.step:g}',
             'a number, as other checkpoints have', 'none',
             'Give the tokens of all checkpoints in a table (--checkpoints).')
-    return 'steps' if without else 'tokens'
+    return 'steps'
 
 
 def _amounts_done(checkpoints: Sequence[Checkpoint]) -> Floats:
@@ -286,7 +288,7 @@ def _amounts_done(checkpoints: Sequence[Checkpoint]) -> Floats:
 def known_budgets(checkpoints: Iterable[Checkpoint]) -> dict[str, float]:
     """Return the known budgets by the name of the run.
 
-    An `InputError` for a run with two budgets.
+    Raises an `InputError` for a run with two budgets.
     """
     budgets: dict[str, float] = {}
     for point in checkpoints:

@@ -73,8 +73,8 @@ class GainLaw:
         for penalty in penalties:
             inverse = np.linalg.inv(covariances + penalty * identity)
             errors = _left_out_errors(inverse, gains, self.families)
-            exponent_errors = errors[:, 0]
-            cost = float((exponent_errors**2).sum())
+            squares = errors[:, 0]**2
+            cost = float(squares.sum())
             if cost < least_cost:
                 least_cost = cost
                 self._dual = inverse @ gains
@@ -85,7 +85,8 @@ class GainLaw:
 
         Both are `(m, 1 + K)`.
         """
-        gains: NDArray = self._covariances(states) @ self._dual
+        covariances = self._covariances(states)
+        gains: NDArray = covariances @ self._dual
         return states + gains
 
     @cached_property
@@ -93,9 +94,9 @@ class GainLaw:
         """Factor by which errors grow for a run better than all earlier runs.
 
         This is the root mean square error of the mean exponent when the better
-        earlier runs are forecast from the worse ones, divided by the root mean
-        square error of `left_out`, and at least 1. Since the worse runs are
-        few, each of them counts as a family by itself.
+        earlier runs are forecast from the worse earlier runs, divided by the
+        root mean square error of `left_out`, and at least 1. Since the worse
+        runs are few, each of them counts as a family by itself.
         """
         exponents = self.end[:, 0]
         errors_by_split = []
@@ -105,8 +106,9 @@ class GainLaw:
             end = self.end[worse]
             law = GainLaw(names, names, now, end)
             forecast = law.forecast(self.now[better])
-            errors = self.end[better] - forecast
-            errors_by_split.append(errors[:, 0])
+            forecast_exponents = forecast[:, 0]
+            errors = exponents[better] - forecast_exponents
+            errors_by_split.append(errors)
         errors_of_better = np.concatenate(errors_by_split)
         usual_errors = exponents - self.left_out[:, 0]
         square = np.mean(errors_of_better**2)
@@ -119,10 +121,11 @@ class GainLaw:
         # Prior variance of the gain that all runs share, in units of the
         # penalty. It is so large that the penalty hardly reduces this gain.
         constant = 100.
-        deviations = states - self._middle
-        deviations_of_runs = self.now - self._middle
-        weighted = self._weights * deviations
-        covariances: NDArray = constant + weighted @ deviations_of_runs.T
+        of_states = states - self._middle
+        of_runs = self.now - self._middle
+        weighted = self._weights * of_states
+        covariances: NDArray = weighted @ of_runs.T
+        covariances += constant
         return covariances
 
 
@@ -134,10 +137,12 @@ def _inverse_squares(deviations: NDArray) -> Floats:
     1 / (the sum of the mean squares of all losses). So the mean exponent has
     the same influence as all K losses together.
     """
-    squares = (deviations**2).mean(axis=0)
-    exponent_square = max(squares[0], LEAST_SQUARE)
-    loss_square = max(squares[1:].sum(), LEAST_SQUARE)
-    weights = np.empty(len(squares))
+    squares = deviations**2
+    mean_squares = squares.mean(axis=0)
+    of_losses = mean_squares[1:]
+    exponent_square = max(mean_squares[0], LEAST_SQUARE)
+    loss_square = max(of_losses.sum(), LEAST_SQUARE)
+    weights = np.empty_like(mean_squares)
     weights[0] = 1 / exponent_square
     weights[1:] = 1 / loss_square
     return weights
@@ -158,7 +163,8 @@ def _left_out_errors(inverse: NDArray, gains: NDArray,
     errors = np.empty_like(gains)
     for family in np.unique(labels):
         rows = np.flatnonzero(labels == family)
-        of_family = inverse[np.ix_(rows, rows)]
+        block = np.ix_(rows, rows)
+        of_family = inverse[block]
         errors[rows] = np.linalg.solve(of_family, dual[rows])
     return errors
 
@@ -223,9 +229,11 @@ class EarlierRuns:
             families.append(family)
             now.append(run.at(share))
             end.append(run.states[-1])
-        if len(set(families)) == 1:
+        if len({*families}) == 1:
             families = names
-        return GainLaw(names, families, np.array(now), np.array(end))
+        states = np.array(now)
+        states_at_end = np.array(end)
+        return GainLaw(names, families, states, states_at_end)
 
     def forecast(self, run: Run) -> Optional[LossForecast]:
         """Forecast the losses of an unfinished run at its budget.
@@ -238,11 +246,13 @@ class EarlierRuns:
         law = self.law(share)
         if law is None:
             return None
-        [state] = law.forecast(run.states[-1:])
+        (state, ) = law.forecast(run.states[-1:])
         exponent = state[0]
         log_losses = state[1:]
-        best_exponent = law.end[:, 0].max()
-        growth = law.growth if exponent > best_exponent else 1.0
+        earlier_exponents = law.end[:, 0]
+        growth = 1.0
+        if exponent > earlier_exponents.max():
+            growth = law.growth
         errors = law.end - law.left_out
         loss_errors = growth * errors[:, 1:]
         # Growth multiplies variances by growth^2. The added variance, a share

@@ -57,12 +57,13 @@ def with_loss_errors(joint: Joint, predictor: Predictor, table: FeatureTable,
     covariance = np.zeros((n_models, n_benchmarks, n_benchmarks))
     common = np.zeros(n_models)
     for m, forecast in enumerate(forecasts):
-        if forecast is not None:
-            losses = table.values[m:m + 1]
-            changes = _changes(predictor, table, losses, forecast.errors)
-            products = changes.T @ changes  # (B, B)
-            covariance[m] = products / len(changes)
-            common[m] = forecast.common
+        if forecast is None:
+            continue
+        losses = table.values[[m]]
+        changes = _changes(predictor, table, losses, forecast.errors)
+        products = changes.T @ changes  # (B, B)
+        covariance[m] = products / len(changes)
+        common[m] = forecast.common
     return joint.with_errors(covariance, common)
 
 
@@ -83,7 +84,8 @@ def _changes(predictor: Predictor, table: FeatureTable, losses: NDArray,
 def _exponents(predictor: Predictor, table: FeatureTable,
                losses: NDArray) -> Floats:
     """Return the expected exponents, `(n, B)`, at losses `(n, K)`."""
-    names = tuple(map(str, range(len(losses))))
+    numbers = range(len(losses))
+    names = tuple(map(str, numbers))
     models = FeatureTable(names, table.columns, losses)
     joint = predictor.joint(models)
     return joint.mean
@@ -98,14 +100,15 @@ def log_losses(predictor: Predictor, losses: NDArray) -> Floats:
     """
     settings = predictor.model.settings
     token_columns = predictor.fit.units.tokens
-    # Smaller losses count as this one, since 0 has no logarithm.
+    # Smaller losses count as this loss, since 0 has no logarithm.
     tiny = 1e-150
     medians = np.median(predictor.fit.losses, axis=0)
     least = np.maximum(settings.least * medians, tiny)
     counted_losses = np.maximum(losses, least)
     logs = np.log(counted_losses)
     token_losses = losses[:, token_columns]
-    logs[:, token_columns] = np.log(token_losses + settings.knee)
+    token_losses += settings.knee
+    logs[:, token_columns] = np.log(token_losses)
     return logs
 
 
@@ -117,7 +120,8 @@ def losses_of(predictor: Predictor, logs: NDArray) -> Floats:
     settings = predictor.model.settings
     token_columns = predictor.fit.units.tokens
     losses = np.exp(logs)
-    token_losses = losses[:, token_columns] - settings.knee
+    token_losses = losses[:, token_columns]
+    token_losses -= settings.knee
     losses[:, token_columns] = np.maximum(token_losses, 0)
     return losses
 
@@ -125,8 +129,8 @@ def losses_of(predictor: Predictor, logs: NDArray) -> Floats:
 def worse_and_better(quality: NDArray) -> Iterator[Split]:
     """Yield three splits of M models into worse and better models.
 
-    The worse models are the worst 1/2, 2/3 and 5/6 by `quality`, `(M,)`, where
-    high is good.
+    In the three splits, the worse models are the worst half, two thirds and
+    five sixths of all models by `quality`, `(M,)`; high values are good.
     """
     shares = (1 / 2, 2 / 3, 5 / 6)
     worst_first = np.argsort(quality, kind='stable')

@@ -165,8 +165,8 @@ def judge_sizes(predictor: Predictor, features: FeatureTable,
 
     `models` are existing models, whose losses are in `features`. `targets` are
     the models to forecast. The family of a target is `sizes.NEW`, or the
-    family of at least one of `models`. If no back-test can tell the error of a
-    target, the target gets a note in place of a forecast.
+    family of at least one of `models`. If no back-test can estimate the error
+    of a target, the target gets a note in place of a forecast.
 
     Raises:
         InputError: As in `sizes.check_sizes`, or as in `judge_runs`.
@@ -176,9 +176,9 @@ def judge_sizes(predictor: Predictor, features: FeatureTable,
     sizes = list(models.values())
     target_sizes = list(targets.values())
     forecasts = forecast_sizes(logs, sizes, target_sizes)
+    notes = notes_on_sizes(models, targets)
     ends = []
     not_forecast = {}
-    notes = notes_on_sizes(models, targets)
     for name, size, forecast in zip(targets, target_sizes, forecasts):
         if forecast is None:
             reason = ('too few models differ in size and tokens to test the '
@@ -207,9 +207,9 @@ def _families(predictor: Predictor,
 class _Ahead(NamedTuple):
     """The end of a run, or of the training of a size, before it is judged.
 
-    `last` is the last checkpoint of the run, None for a size. `losses` is the
-    forecast of the losses at the end, None for a finished run, whose losses at
-    the end are the losses of `last`.
+    `last` is the last checkpoint of the run; it is None for a size. `losses`
+    is the forecast of the losses at the end. It is None for a finished run,
+    whose losses at the end are the losses of `last`.
     """
     end: End
     last: Optional[str]
@@ -234,33 +234,37 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
         for checkpoint in run.checkpoints:
             families[checkpoint] = run.name
     checkpoints = list(families)
-    tables = [features.select(tuple(checkpoints))]
+    tables = [features.select(checkpoints)]
     # For each end, its model in the table, and the forecast of its losses.
     model_of: dict[str, str] = {}
-    forecasts_of_losses: list[Optional[LossForecast]] = []
+    all_losses = []
     for end, last, losses in ends:
         model = last
         if losses is not None:
             model = f'end of the training of {end.name}'
             families[model] = end.name
-            at_end = losses_of(predictor, losses.logs[None])  # (1, K)
-            tables.append(FeatureTable((model, ), features.columns, at_end))
+            logs = losses.logs[None]  # (1, K)
+            at_end = losses_of(predictor, logs)
+            one_row = FeatureTable((model, ), features.columns, at_end)
+            tables.append(one_row)
         assert model is not None
         model_of[end.name] = model
-        forecasts_of_losses.append(losses)
+        all_losses.append(losses)
     table = FeatureTable.concatenate(tables)
     found, joint = predictor.predict_jointly(table, LEVEL, families, known)
     models = tuple(model_of.values())
     rows = np.array(places(models, table.models), int)
-    joint_of_ends = with_loss_errors(
-        joint.take(rows), predictor, table.select(models), forecasts_of_losses)
-    forecasts = predictor.predictions(joint_of_ends, tuple(model_of), LEVEL)
-    # Marks, such as 'far from the training models', are set by a prediction
-    # from the expected losses. The uncertainty of losses sets no mark.
+    of_ends = table.select(models)
+    joint_of_ends = joint.take(rows)
+    joint_of_ends = with_loss_errors(joint_of_ends, predictor, of_ends,
+                                     all_losses)
+    names = tuple(model_of)
+    forecasts = predictor.predictions(joint_of_ends, names, LEVEL)
+    # Flags, such as `extrapolated`, are taken from a prediction from the
+    # expected losses. The uncertainty of losses does not change them.
     expected = found.select(model_of)
-    for mark in MARKS:
-        marks = getattr(expected, mark)
-        forecasts = replace(forecasts, **{mark: marks})
+    flags = {flag: getattr(expected, flag) for flag in MARKS}
+    forecasts = replace(forecasts, **flags)
     all_notes = [*notes, *notes_on_result(found, forecasts, known)]
     return Triage.of(
         measure=measure,
@@ -276,7 +280,7 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
 def _check_apart(chosen: Mapping[str, Checkpoint],
                  past: Mapping[str, Checkpoint]) -> None:
     """Raise an `InputError` for a run that is also in the history."""
-    earlier = [point.run for point in past.values()]
+    earlier = {point.run for point in past.values()}
     for point in chosen.values():
         if point.run in earlier:
             raise InputError(f'run {point.run!r}',

@@ -35,7 +35,8 @@ def notes_on_runs(measure: str, runs: Sequence[Run], earlier: EarlierRuns,
         note = f'nothing is forecast, as {reason}'
         named.setdefault(note, []).append(name)
     for note, names in named.items():
-        yield f'{", ".join(names)}: {note}'
+        listed = ', '.join(names)
+        yield f'{listed}: {note}'
 
 
 def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
@@ -141,9 +142,11 @@ def backtest_error(predictor: Predictor, features: FeatureTable,
     """
     accuracies = []
     for states in (law.end, law.left_out):
-        losses = losses_of(predictor, states[:, 1:])
+        logs = states[:, 1:]
+        losses = losses_of(predictor, logs)
         table = FeatureTable(law.runs, features.columns, losses)
-        accuracies.append(predictor.joint(table).accuracies)
+        joint = predictor.joint(table)
+        accuracies.append(joint.accuracies)
     end, forecast = accuracies
     error = np.abs(forecast - end).mean()
     return float(error)
@@ -174,12 +177,14 @@ def notes_on_result(found: Predictions, forecasts: Predictions,
     """
     if known is not None:
         used = known.reindexed(found.models, found.benchmarks)
-        if np.isnan(used.values).all():
+        is_missing = np.isnan(used.values)
+        if is_missing.all():
             yield ('None of the known accuracies was used: they belong to '
                    'other checkpoints or other benchmarks.')
     if forecasts.not_yet:
-        yield (f'{", ".join(forecasts.not_yet)}: {NOT_YET} Means and ranks '
-               'leave these benchmarks out.')
+        names = ', '.join(forecasts.not_yet)
+        yield (f'{names}: {NOT_YET} Means and ranks leave these benchmarks '
+               'out.')
     yield from unit_notes(found.models, found.model_unit_factors)
 
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from csv_plugin.core.arrays import Floats
 from csv_plugin.core.comparing import MARGIN
 from csv_plugin.core.comparison import MEAN
-from csv_plugin.core.formatting import (counted, number, possible_ranks,
-                                        predicted_cell)
+from csv_plugin.core.formatting import (counted, number, or_none,
+                                        possible_ranks, predicted_cell)
 from csv_plugin.core.joint import Joint
 from csv_plugin.core.overall import Order, order_of
 from csv_plugin.core.predictions import MARKS, Predictions
@@ -24,8 +24,11 @@ LEAST_PROBABILITY = 0.05
 #: The rivals of a run, which it is ranked among, are all runs whose budget is
 #: at most this many times its own budget.
 LONGER = 1.05
-#: Verdicts about a run; a size that is not trained yet has the last one.
-GO_ON, STOP, FINISHED, NOT_BEGUN = 'go on', 'stop', 'finished', 'not begun'
+#: Verdicts about a run. `NOT_BEGUN` is for a size that is not trained yet.
+GO_ON = 'go on'
+STOP = 'stop'
+FINISHED = 'finished'
+NOT_BEGUN = 'not begun'
 
 #: Columns of `checkpoints.csv` and of `forecasts.csv`.
 CHECKPOINT_FIELDS = ('run', 'checkpoint', 'tokens', 'share', 'benchmark',
@@ -60,7 +63,7 @@ class Triage:
     Attributes:
         measure: The unit of training: 'tokens', or 'steps' if no tokens are
             known.
-        runs: The runs, sorted by name; none for sizes.
+        runs: The runs, sorted by name; empty for sizes.
         predictions: Predictions of all checkpoints of the runs.
         ends: The ends that are forecast, the best mean accuracy first.
         forecasts: Accuracies at these ends. For a finished run, they are the
@@ -111,37 +114,41 @@ class Triage:
         models of `joint`, and `forecasts` may have more models. Ranks and
         verdicts are computed from random draws of the joint distribution.
         """
-        names = forecasts.benchmarks
+        level = predictions.level
+        n_ends = len(ends)
         in_mean = _in_mean(forecasts)
+        means = np.full((3, n_ends), np.nan)
         if in_mean:
-            limits = joint.means(np.array(in_mean), predictions.level)
-            means = np.array(limits)
-        else:
-            means = np.full((3, len(ends)), np.nan)
+            benchmarks = np.array(in_mean)
+            means = np.array(joint.means(benchmarks, level))
         best_first = np.argsort(-means[0], kind='stable')
         means = means[:, best_first]
         ends = [ends[row] for row in best_first]
         forecasts = forecasts.select([end.name for end in ends])
         joint = joint.take(best_first)
+        # The axes of draws are draws, ends and benchmarks.
+        draws = np.zeros((1, n_ends, len(forecasts.benchmarks)))
         if ends:
-            draws = joint.draws()  # (draws, ends, benchmarks)
-        else:
-            draws = np.zeros((1, 0, len(names)))
+            draws = joint.draws()
+        # None stands for a benchmark that is not predictable yet, or for a
+        # mean over no benchmark.
         draws_by_name: dict[str, Optional[NDArray]] = {}
-        for b, name in enumerate(names):
-            is_unknown = name in forecasts.not_yet
-            draws_by_name[name] = None if is_unknown else draws[:, :, b]
+        for b, name in enumerate(forecasts.benchmarks):
+            draws_by_name[name] = draws[:, :, b]
+            if name in forecasts.not_yet:
+                draws_by_name[name] = None
         draws_of_mean = None
+        best_of_all = np.full(n_ends, np.nan)
         if in_mean:
-            draws_of_mean = draws[:, :, in_mean].mean(axis=2)
+            of_benchmarks = draws[:, :, in_mean]
+            draws_of_mean = of_benchmarks.mean(axis=2)
+            order = order_of(draws_of_mean, level)
+            best_of_all = order.best
         draws_by_name[MEAN] = draws_of_mean
         budgets = np.array([end.budget for end in ends])
         orders = {}
         for name, drawn in draws_by_name.items():
-            orders[name] = _ranked(drawn, budgets, predictions.level)
-        best_of_all = np.full(len(ends), np.nan)
-        if draws_of_mean is not None:
-            best_of_all = order_of(draws_of_mean, predictions.level).best
+            orders[name] = _ranked(drawn, budgets, level)
         verdicts = _verdicts(ends, budgets, draws_of_mean)
         return cls(
             measure=measure,
@@ -184,13 +191,14 @@ class Triage:
             if end.name in names:
                 rows.append(row)
                 ends.append(end)
+        joint = self.joint.take(np.array(rows, int))
         return Triage.of(
             measure=self.measure,
             runs=self.runs,
             predictions=self.predictions,
             ends=ends,
             forecasts=self.forecasts,
-            joint=self.joint.take(np.array(rows, int)),
+            joint=joint,
             notes=self.notes,
             not_forecast=not_forecast)
 
@@ -202,8 +210,9 @@ class Triage:
     @property
     def is_ranked(self) -> bool:
         """True if at least one end is ranked by its mean accuracy."""
-        ranks = self.orders[MEAN].first
-        return bool(np.isfinite(ranks).any())
+        order = self.orders[MEAN]
+        has_rank = np.isfinite(order.first)
+        return bool(has_rank.any())
 
     # ---- rows to read
 
@@ -244,12 +253,14 @@ class Triage:
             checkpoints = counted(len(self.predictions.models), 'checkpoint')
             of_runs = counted(len(self.runs), 'run')
             heading = f'Predicted at {checkpoints} of {of_runs}'
-            tables.append((heading, self.checkpoint_rows()))
+            rows = self.checkpoint_rows()
+            tables.append((heading, rows))
         if self.ends:
             heading = 'Forecast at the end of the training'
             if self.is_ranked:
                 heading += ', best run first'
-            tables.append((heading, self.forecast_rows()))
+            rows = self.forecast_rows()
+            tables.append((heading, rows))
         return tables
 
     def checkpoint_rows(self) -> list[list[str]]:
@@ -259,8 +270,9 @@ class Triage:
         for run in self.runs:
             points = zip(run.checkpoints, run.tokens, run.shares)
             for name, tokens, share in points:
-                done = f'{tokens:.6g}'
-                rows.append([name, done, _percent(share), *cells[name]])
+                row = [name, f'{tokens:.6g}', _percent(share)]
+                row += cells[name]
+                rows.append(row)
         return rows
 
     def forecast_rows(self) -> list[list[str]]:
@@ -283,13 +295,15 @@ class Triage:
         for e, end in enumerate(self.ends):
             value, low, high = means[e]
             mark = '*' if is_known[e] else ''
+            share = _percent(end.share)
             mean = predicted_cell(value, low, high, chance, mark)
-            row = [end.name, _percent(end.share), mean]
+            row = [end.name, share, mean]
             if self.is_ranked:
                 ranks = possible_ranks(order.first[e], order.last[e])
                 probability = _percent(order.best[e])
                 row += [ranks, probability, self.verdicts[e]]
-            rows.append([*row, *cells[end.name]])
+            row += cells[end.name]
+            rows.append(row)
         shares = {run.name: run.shares[-1] for run in self.runs}
         for name in self.not_forecast:
             share = shares.get(name, np.nan)
@@ -319,6 +333,7 @@ class Triage:
 
         Accuracies are fractions; unknown values are None.
         """
+        # The first values of each checkpoint's rows.
         described = {}
         for run in self.runs:
             points = zip(run.checkpoints, run.tokens, run.shares)
@@ -327,11 +342,12 @@ class Triage:
                     'run': run.name,
                     'checkpoint': name,
                     'tokens': float(tokens),
-                    'share': _or_none(share),
+                    'share': or_none(share),
                 }
         for record in self.predictions.records():
+            model = record['model']
             yield {
-                **described[record['model']],
+                **described[model],
                 'benchmark': record['benchmark'],
                 **_numbers(record, 'predicted'),
             }
@@ -343,20 +359,23 @@ class Triage:
         rows of an end have the same verdict, which is by mean accuracy.
         Accuracies are fractions; unknown values are None.
         """
-        # By end and benchmark.
+        # Records by end and benchmark.
         predicted: dict[tuple[str, str], Mapping[str, Any]] = {}
         for record in self.forecasts.records():
             key = record['model'], record['benchmark']
             predicted[key] = record
-        for end, (value, low, high) in zip(self.ends, self.means.T):
-            predicted[end.name, MEAN] = {
-                'predicted': _or_none(value),
-                'low': _or_none(low),
-                'high': _or_none(high)
+        for end, limits in zip(self.ends, self.means.T):
+            value, low, high = limits
+            key = end.name, MEAN
+            predicted[key] = {
+                'predicted': or_none(value),
+                'low': or_none(low),
+                'high': or_none(high)
             }
         for benchmark, order in self.orders.items():
             for e, end in enumerate(self.ends):
-                numbers = predicted[end.name, benchmark]
+                key = end.name, benchmark
+                numbers = predicted[key]
                 yield {
                     'run': end.name,
                     'benchmark': benchmark,
@@ -364,9 +383,9 @@ class Triage:
                     'share': end.share,
                     'budget': end.budget,
                     **_numbers(numbers, 'forecast'),
-                    'best_rank': _or_none(order.first[e], int),
-                    'worst_rank': _or_none(order.last[e], int),
-                    'probability_best': _or_none(order.best[e]),
+                    'best_rank': or_none(order.first[e], int),
+                    'worst_rank': or_none(order.last[e], int),
+                    'probability_best': or_none(order.best[e]),
                     'verdict': self.verdicts[e],
                 }  # yapf: disable
 
@@ -387,12 +406,16 @@ class Triage:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of `triage.json`."""
+        best_of_all = {}
+        for end, probability in zip(self.ends, self.best_of_all.tolist()):
+            best_of_all[end.name] = or_none(probability)
         return {
             'measure': self.measure,
             'level': self.predictions.level,
             'budgets': self.budget_records(),
             'checkpoints': list(self.checkpoint_records()),
             'forecasts': list(self.forecast_records()),
+            'best_of_all': best_of_all,
             'not_forecast': dict(self.not_forecast),
             'notes': list(self.notes),
         }
@@ -417,13 +440,15 @@ def _ranked(draws: Optional[NDArray], budgets: NDArray, level: float) -> Order:
     `draws`, `(n, E)`, are n random draws of the accuracies of the ends; if
     `draws` is None, ranks are NaN. `budgets` are `(E,)`.
     """
-    unknown = np.full((3, len(budgets)), np.nan)
+    n_ends = len(budgets)
+    unknown = np.full((3, n_ends), np.nan)
     found = Order(*unknown)
     if draws is None:
         return found
     for budget in np.unique(budgets):
         rivals = _rivals(budgets, budget)
-        order = order_of(draws[:, rivals], level)
+        of_rivals = draws[:, rivals]
+        order = order_of(of_rivals, level)
         # Keep only the ranks of the ends with this budget. Rivals with smaller
         # budgets have fewer rivals themselves, so their ranks differ.
         is_ranked = budgets[rivals] == budget
@@ -456,7 +481,8 @@ def _verdicts(ends: Sequence[End], budgets: NDArray,
             verdicts.append(GO_ON)
         else:
             rivals = _rivals(budgets, end.budget)
-            highest = draws[:, rivals].max(axis=1)
+            of_rivals = draws[:, rivals]
+            highest = of_rivals.max(axis=1)
             is_near = draws[:, e] >= highest - MARGIN
             probability = is_near.mean()
             is_hopeless = probability < LEAST_PROBABILITY
@@ -465,16 +491,21 @@ def _verdicts(ends: Sequence[End], budgets: NDArray,
 
 
 def _numbers(record: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return an accuracy, called `name`, its interval and its flags as 0 or 1.
+    """Return an accuracy, its interval and its flags, which are 0 or 1.
+
+    `record` is as in `Predictions.records`. The accuracy gets the key `name`.
+    An unknown flag is None.
     """
     found = {
         name: record['predicted'],
         'low': record['low'],
         'high': record['high']
     }
-    for mark in MARKS:
-        flag = record.get(mark)
-        found[mark] = None if flag is None else int(flag)
+    for flag in MARKS:
+        value = record.get(flag)
+        if value is not None:
+            value = int(value)
+        found[flag] = value
     return found
 
 
@@ -488,8 +519,3 @@ def _cells_by_model(predictions: Predictions) -> dict[str, tuple[str, ...]]:
 def _percent(fraction: float) -> str:
     """Return a fraction as a cell in whole percent; '-' for NaN."""
     return number(fraction, '.0%')
-
-
-def _or_none(value: float, kind: type = float) -> Any:
-    """Convert a number to a plain Python number; return None for NaN."""
-    return None if np.isnan(value) else kind(value)

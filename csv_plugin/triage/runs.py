@@ -77,7 +77,7 @@ class Run:
         return bool(self.shares[-1] == 1)
 
     def covers(self, share: float) -> bool:
-        """Return True if `at` can tell the state at a share of the budget."""
+        """Return True if `at` knows the state at a share of the budget."""
         # The first checkpoint also stands for shares that are smaller by up to
         # this factor.
         slack = 1.2

@@ -50,14 +50,14 @@ def forecast_sizes(
     families = {row.family for row in models}
     # Errors of the back-tests; the key is True for targets of a new family.
     tests: dict[bool, NDArray] = {}
-    found: list[Optional[LossForecast]] = []
+    found = []
     for target, target_logs, growth in zip(targets, expected, growths):
         is_new = target.family not in families
         if is_new not in tests:
             tests[is_new] = back_test(logs, models, is_new)
         errors = growth * tests[is_new]
         forecast = None
-        if len(errors) > 0:
+        if len(errors):
             forecast = LossForecast(target_logs, errors)
         found.append(forecast)
     return found
@@ -78,33 +78,37 @@ class LossLaw:
         self._spread = powers.std(axis=0)
         families = {row.family for row in models}
         self._families = sorted(families)
+        design = self._design(models)
+        n_coefficients = design.shape[1]
+        # The penalty of the offset of each family.
+        penalties = np.ones(n_coefficients)
         # If all models have the same number of tokens per parameter, the
         # powers of N and D are collinear. This small penalty makes the
         # solution unique.
         slope_penalty = 1e-3
-        offset_penalties = [1.0] * len(self._families)
-        penalties = [0, slope_penalty, slope_penalty, *offset_penalties]
-        design = self._design(models)
-        penalised = design.T @ design + np.diag(penalties)
-        self.coefficients = np.linalg.solve(penalised, design.T @ logs)
+        penalties[:3] = 0, slope_penalty, slope_penalty
+        penalised = design.T @ design
+        penalised += np.diag(penalties)
+        products = design.T @ logs
+        self.coefficients = np.linalg.solve(penalised, products)
 
     def logs(self, models: Sequence[ModelInfo]) -> Floats:
         """Return expected logarithms of the losses of m models, `(m, K)`."""
-        logs: NDArray = self._design(models) @ self.coefficients
+        design = self._design(models)
+        logs: NDArray = design @ self.coefficients
         return logs
 
     def _design(self, models: Sequence[ModelInfo]) -> Floats:
         """Return the design matrix of m models, `(m, coefficients)`."""
-        n_models = len(models)
-        ones = np.ones((n_models, 1))
-        deviations = _powers(models) - self._centre
-        standardised = deviations / self._spread
-        is_family = np.zeros((n_models, len(self._families)))
-        for m, row in enumerate(models):
-            if row.family in self._families:
-                column = self._families.index(row.family)
-                is_family[m, column] = 1
-        return np.hstack([ones, standardised, is_family])
+        ones = np.ones(len(models))
+        standardised = _powers(models) - self._centre
+        standardised /= self._spread
+        families = np.array([row.family for row in models])
+        columns = [ones, standardised]
+        for family in self._families:
+            is_member = families == family
+            columns.append(is_member)
+        return np.column_stack(columns)
 
 
 def back_test(logs: NDArray, models: Sequence[ModelInfo],
@@ -118,8 +122,9 @@ def back_test(logs: NDArray, models: Sequence[ModelInfo],
     """
     one_left_out = _one_left_out(models, is_new)
     left_out = _errors(logs, models, one_left_out, is_new)
-    # Large models are predicted from small ones.
-    by_compute = worse_and_better(log_compute(models))
+    # Models with more compute are predicted from models with less compute.
+    compute = log_compute(models)
+    by_compute = worse_and_better(compute)
     beyond = _errors(logs, models, by_compute, is_new)
     if not len(left_out):
         return beyond
@@ -127,7 +132,9 @@ def back_test(logs: NDArray, models: Sequence[ModelInfo],
         return left_out
     square_left_out = np.mean(left_out**2)
     square_beyond = np.mean(beyond**2)
-    return left_out if square_left_out >= square_beyond else beyond
+    if square_beyond > square_left_out:
+        return beyond
+    return left_out
 
 
 def _one_left_out(models: Sequence[ModelInfo],
@@ -161,12 +168,9 @@ def _errors(logs: NDArray, models: Sequence[ModelInfo],
         fitted = [models[row] for row in kept]
         if not fitted or not _differ_in_both(fitted):
             continue
-        targets = []
-        for row in held_out:
-            target = models[row]
-            if is_new:
-                target = replace(target, family=NEW)
-            targets.append(target)
+        targets = [models[row] for row in held_out]
+        if is_new:
+            targets = [replace(target, family=NEW) for target in targets]
         law = LossLaw(fitted, logs[kept])
         errors = logs[held_out] - law.logs(targets)
         found.append(errors / _growth(targets, fitted))
@@ -189,18 +193,17 @@ def _growth(models: Sequence[ModelInfo], known: Sequence[ModelInfo]) -> Floats:
     least_spread = 0.5
     reached = log_compute(known)
     spread = max(reached.std(), least_spread)
-    differences = log_compute(models) - reached.max()
-    beyond = np.maximum(differences, 0)
+    beyond = log_compute(models) - reached.max()
+    beyond = np.maximum(beyond, 0)
     growth = 1 + beyond / spread
     return growth[:, None]
 
 
 def amounts_of(models: Sequence[ModelInfo]) -> Floats:
     """Return parameters in billions and tokens of n models, `(n, 2)`."""
-    amounts = np.zeros((len(models), 2))
-    for m, row in enumerate(models):
-        amounts[m] = row.params_b, row.tokens
-    return amounts
+    params = [row.params_b for row in models]
+    tokens = [row.tokens for row in models]
+    return np.column_stack([params, tokens])
 
 
 def _powers(models: Sequence[ModelInfo]) -> Floats:
@@ -227,8 +230,9 @@ def check_sizes(where: str, models: Mapping[str, ModelInfo]) -> None:
     if len(models) < least:
         raise InputError(where, f'{least} models or more to fit to',
                          f'{len(models)}', 'Name other splits by --fit.')
-    by_column = amounts_of([*models.values()]).T  # (2, models)
-    for column, amounts in zip(('params_b', 'tokens'), by_column):
+    params, tokens = amounts_of([*models.values()]).T
+    columns = {'params_b': params, 'tokens': tokens}
+    for column, amounts in columns.items():
         for name, amount in zip(models, amounts):
             if math.isnan(amount):
                 raise InputError(f'{where}, model {name!r}, column {column!r}',

@@ -28,6 +28,13 @@ from csv_plugin.triage.result import Triage
 #: changes.
 _DumpVersion = tuple[DumpPlace, object]
 
+#: Returns a triage, or None if nothing is new.
+Update = Callable[[], Optional[Triage]]
+#: Shows a triage to the user.
+Show = Callable[[Triage], None]
+#: Tells the user a reason why an update failed.
+Complain = Callable[[str], None]
+
 
 class TriageJob:
     """A triage that is repeated when new dumps of checkpoints appear.
@@ -77,7 +84,8 @@ class TriageJob:
     def read_history(self) -> set[str]:
         """Read the losses of the earlier runs; return the names of these runs.
 
-        An `InputError` if there is a history, but no dump in it can be used.
+        Raises an `InputError` if there is a history, but no dump in it can be
+        used.
         """
         earlier, _ = self._read_history()
         checkpoints = describe_checkpoints(earlier, self._table)
@@ -177,9 +185,8 @@ def _written(dumps: Mapping[str, DumpPlace]) -> dict[str, _DumpVersion]:
     return written
 
 
-def watch(update: Callable[[], Optional[Triage]], show: Callable[[Triage],
-                                                                 None],
-          complain: Callable[[str], None], interval: float) -> None:
+def watch(update: Update, show: Show, complain: Complain,
+          interval: float) -> None:
     """Look for new checkpoints every `interval` seconds, until Ctrl-C.
 
     `update` returns a triage, or None if nothing is new (see

@@ -207,5 +207,6 @@ def test_the_model_that_the_server_has():
         with pytest.raises(InputError, match="'large', found 'tiny'"):
             CompletionsEngine(server.url, 'large')
         server.models = lambda: {'data': [{'id': 'tiny'}]}
-        with pytest.raises(InputError, match='max_model_len.*argument context'):
+        with pytest.raises(
+                InputError, match='max_model_len.*argument context'):
             CompletionsEngine(server.url, 'tiny')

@@ -121,7 +121,10 @@ def test_the_best_of_all_runs_whatever_their_budgets():
     assert triage.best_of_all == pytest.approx([above, 1 - above, 0])
     # In the table, b is compared with c alone.
     assert triage.orders[MEAN].best == pytest.approx([above, 1, 0])
-    assert np.isnan(judged([.5]).best_of_all).all()
+    alone = judged([.5])
+    assert np.isnan(alone.best_of_all).all()
+    assert [*triage.to_dict()['best_of_all'].values()] == [*triage.best_of_all]
+    assert [*alone.to_dict()['best_of_all'].values()] == [None]
 
 
 def test_a_lone_run_has_no_rank():
