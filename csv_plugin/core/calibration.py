@@ -28,9 +28,6 @@ from csv_plugin.core.families import weights_of_models
 CANDIDATE_DEGREES = (3., 4., 6., 10., 30.)
 #: Largest candidate for the factor that stretches predicted deviations.
 MOST_STRETCH = 2.
-#: Number of these candidates, which are so dense that neighbours differ by
-#: 4 %.
-N_STRETCHES = 15
 #: The correlation between benchmarks is shrunk toward 0, as if the data had
 #: this number of uncorrelated pairs of errors more: as many as one model has
 #: on six benchmarks.
@@ -133,7 +130,8 @@ def fit_tails(errors: NDArray, weight: NDArray, n_families: int,
     most_degrees = max(n_families - 1., least_degrees)
     limited = np.minimum(CANDIDATE_DEGREES, most_degrees)
     all_degrees = np.unique(limited)
-    stretches = np.geomspace(least_stretch, MOST_STRETCH, N_STRETCHES)
+    # Fifteen candidates are so dense that neighbours differ by 4 %.
+    stretches = np.geomspace(least_stretch, MOST_STRETCH, 15)
     least_cost = np.inf
     for degrees in all_degrees.tolist():
         for stretch in stretches.tolist():
