@@ -72,20 +72,20 @@ def unit_notes(models: Sequence[str], factors: NDArray) -> list[str]:
     `factors`, `(M,)`, are as `unit_factors` returns them.
 
     >>> unit_notes(['a', 'b'], np.array([1, 1.44]))
-    ['b (1.44 times): all losses seem to be this many times those of the \
-training models, as if they were measured in another unit, such as bits for \
+    ['b (1.44): all losses seem to be off by this factor, as if they were \
+measured in another unit than those of the training models, such as bits for \
 nats. Measure all losses in the same unit.']
     """
     named = []
     for model, factor in zip(models, factors):
         if factor != 1:
-            named.append(f'{model} ({factor:.3g} times)')
+            named.append(f'{model} ({factor:.3g})')
     if not named:
         return []
     names = shortened(', '.join(named), 200)
     return [
-        f'{names}: all losses seem to be this many times those of the '
-        'training models, as if they were measured in another unit, such as '
+        f'{names}: all losses seem to be off by this factor, as if they were '
+        'measured in another unit than those of the training models, such as '
         'bits for nats. Measure all losses in the same unit.'
     ]
 
