@@ -344,7 +344,11 @@ class Joint:
 
     def _probability(self, value: float, low: float, high: float,
                      level: float) -> float:
-        """Return the probability that a sum with this interval is above 0."""
+        """Return the probability that a weighted sum is above 0.
+
+        `value` is the expected sum, and `low` and `high` are the limits of its
+        interval with the probability `level`.
+        """
         tails = self.model.tails
         # The half width on the side of `value` on which 0 lies.
         half = high - value

@@ -398,9 +398,10 @@ class Scale:
 class AnswerScale:
     """A callable that standardises the losses of a benchmark's own answers.
 
-    Losses, `(M, T)`, are in nats. Their values are log(1 + loss / knee). The
-    medians, means and widths are learned from the losses of the fitted models
-    that are not absurd.
+    Losses, `(M, T)`, are in nats, on the T tokens of the answers. Their values
+    are log(1 + loss / knee); see `Settings.knee`. What standardises values,
+    such as their median and their width, is learned from the fitted models.
+    Absurd models (see `Settings.sound`) are left out.
     """
 
     def __init__(self, losses: NDArray, knee: float) -> None:

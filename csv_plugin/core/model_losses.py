@@ -90,7 +90,10 @@ def _mixed_versions(infos: Mapping[str, DumpInfo]) -> list[str]:
 
 
 def _described(groups: Mapping[str, list[str]]) -> str:
-    """Return each way of scoring, with the first of its models, as text."""
+    """Return a text that lists each way of scoring.
+
+    For each way, it names the first of the models that were scored that way.
+    """
     described = []
     for way, models in groups.items():
         first, *others = models

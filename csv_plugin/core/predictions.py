@@ -491,7 +491,7 @@ class Predictions(PublicNames):
 
     @property
     def main(self) -> tuple[str, ...]:
-        """The benchmarks that count in means over benchmarks."""
+        """The benchmarks that are included in means over benchmarks."""
         outside = self.outside_means
         return tuple(name for name in self.benchmarks if name not in outside)
 

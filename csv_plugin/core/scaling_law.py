@@ -138,7 +138,8 @@ def diagnose(score: NDArray, accuracy: NDArray,
              chance: float) -> tuple[str, ...]:
     """Return the keys of `PROBLEMS` that a fit to n models has.
 
-    `score` and `accuracy` are `(n,)`; `chance` is the accuracy of guessing.
+    `score` are the capability scores of the models and `accuracy` their
+    accuracies, `(n,)` each. `chance` is the accuracy of guessing.
     """
     found = []
     if len(score) < LEAST_MODELS:

@@ -34,14 +34,16 @@ def dump_losses(model: PreTrainedModel | Engine,
                 progress: Progress = iter) -> TokenLossDump:
     """Score a validation set, or a part of it, for `io.dumps.write_dump`.
 
-    `token_losses` says which tokens are scored. `part` contains the texts to
+    The function `token_losses` scores the texts; its docstring says which
+    tokens are scored. `part` contains the texts to
     score, by default all texts; `io.dumps.merge_dumps` joins the dumps of
     parts. `name` is the name of the model in the dump, by default its path.
     The remaining arguments are explained in `token_losses`. The returned dump
     has one `TokenLosses` per scored text, in nats.
 
     Raises:
-        InputError: `token_losses` refuses the model, the tokenizer or a text.
+        InputError: The model, the tokenizer or a text cannot be used, as in
+            `token_losses`.
     """
     engine = as_engine(model)
     facts = engine.facts

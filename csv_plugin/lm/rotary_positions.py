@@ -162,8 +162,8 @@ def _scaling_settings(config: PretrainedConfig, kind: str,
     longest = config.max_position_embeddings
     original = scaling.get(_ORIGINAL)
     if kind == 'yarn' and original == longest:
-        # transformers 5 added this setting. transformers 4 would compute a
-        # factor of 1 from it.
+        # transformers 5 added this setting. From it, transformers 4 would
+        # compute that the context was stretched by a factor of 1, not at all.
         del scaling[_ORIGINAL]
     elif kind in ('yarn', 'longrope') and original:
         # transformers 4 computes the factor from both lengths.

@@ -156,13 +156,15 @@ def get_token_loss(model: Any,
 
 
 def engine_of(model: Any) -> tuple[Any, Any]:
-    """Return what computes the losses of a model, and the tokenizer for it.
+    """Return the engine that computes a model's losses, and the tokenizer.
 
-    A causal LM of `transformers` or an `Engine` computes the losses. `model`
+    The engine is a causal LM of `transformers` or an `Engine`. `model`
     is a `TokenLossModel`, a model of OpenCompass in vLLM, or a model of
     OpenCompass whose attributes `model` and `tokenizer` are objects of
-    `transformers`. An `InputError` if it is none of these, or if it has an
-    adapter.
+    `transformers`.
+
+    Raises:
+        InputError: The model is none of these, or it has an adapter.
     """
     if isinstance(model, TokenLossModel):
         return model.loss_engine

@@ -185,8 +185,9 @@ def predictor_files(pairs: Any,
     `benchmarks` and `known` of a `PredictedSummarizer`.
 
     Raises:
-        InputError: `pairs` are not pairs, a label is not allowed or occurs
-            twice, or `benchmarks` or `known` is given without a predictor.
+        InputError: An element of `pairs` is not a pair, a label is not allowed
+            or occurs twice, or `benchmarks` or `known` is given without a
+            predictor.
     """
     pairs = _pairs('predictors', pairs,
                    "such as [('predicted', 'predictor.safetensors')]")

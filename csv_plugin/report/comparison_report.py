@@ -85,7 +85,10 @@ def _on_predictions(comparison: Comparison) -> list[str]:
 
 
 def as_line(comparison: Comparison) -> str:
-    """Return the decisive difference as one line of NAME=VALUE, for logs."""
+    """Return the difference that decides the verdict, as one line for logs.
+
+    The line has fields of the form NAME=VALUE.
+    """
     part = comparison.decisive
     a, b = comparison.models
     fields = {

@@ -78,8 +78,9 @@ def judge_runs(predictor: Predictor,
     past: Mapping[str, Checkpoint] = {}
     if earlier is not None:
         past = describe_checkpoints(earlier.models, checkpoints)
-        # No run may be in the history as well. `judge` checks this too, but
-        # only after the tables are joined, and joining fails on such a model.
+        # No judged run may be in the history, too. `judge` checks this as
+        # well, but only after the tables are joined, which fails if both have
+        # the same model.
         _check_apart(chosen, past)
         features = FeatureTable.concatenate([features, earlier])
     triage = judge(predictor, features, chosen, past, budget, known=known)

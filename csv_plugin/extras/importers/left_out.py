@@ -149,7 +149,8 @@ def read_items(where: FilePath, read: Callable[[str], list[_Value | str]],
         if kept:
             items[task] = kept
     if not items:
-        raise InputError(where, 'a task with scored right answers',
+        raise InputError(where,
+                         'a task with the log-likelihoods of right answers',
                          left_out.text, 'Choose other tasks or files.')
     return items
 

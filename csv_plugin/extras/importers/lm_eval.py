@@ -334,9 +334,9 @@ def _grade(row: JsonPart, metric: str) -> float:
 
 
 def _leaves(runs: Sequence[Run], names: Iterable[str]) -> dict[str, str]:
-    """Map each task to the group, name or pattern that chose it.
+    """Map each task to the name that chose it: its own, or that of its group.
 
-    A group is replaced by its tasks; other names and patterns are kept.
+    A name or pattern that is no group of the runs is mapped to itself.
     """
     chosen: dict[str, str] = {}
     for name in names:

@@ -69,7 +69,10 @@ def _handles(level: float) -> list[Artist]:
 
 def _draw_panel(axes: Axes, predictions: Predictions, b: int, p: int,
                 own: Look) -> str:
-    """Draw method `p` on benchmark `b`; return a title with its error."""
+    """Draw the predictions of method `p` for benchmark `b`.
+
+    Return a title of the panel, with the error of these predictions.
+    """
     method = predictions.methods[p]
     held_out = predictions.held_out(method)[:, b]
     axes.axline((0, 0), slope=1, color=GREY, lw=0.9, ls='--', zorder=1)

@@ -53,7 +53,8 @@ class VLLMEngine(PublicNames, RowEngine):
         except ValueError as error:
             raise InputError(
                 f'engine {self.facts.engine!r} with model '
-                f'{self.facts.model!r}', 'rows of ids that it can read',
+                f'{self.facts.model!r}',
+                'sequences of token ids that it accepts',
                 f'the error {str(error)!r}',
                 "Use the model's own tokenizer, and a context that fits "
                 'its max_model_len.') from error

@@ -16,10 +16,11 @@ from csv_plugin.core.conventions import InputError
 class Window:
     """Consecutive tokens of a text that go through a model together.
 
-    `text` is the index of the text. `inputs`, `(n,)`, are token ids, the
-    prefix included. `targets`, `(k,)` with `k <= n`, are the ids of the tokens
-    that are scored; the last target follows the last input. `first` is the
-    index of the first scored token in the text.
+    `text` is the index of the text. `inputs`, `(n,)`, are token ids. They
+    include the prefix, a token in front of the text such as BOS. `targets`,
+    `(k,)` with `k <= n`, are the ids of the tokens that are scored; the last
+    target follows the last input. `first` is the index of the first scored
+    token among the tokens of the text, without the prefix.
     """
     text: int
     inputs: Integers
