@@ -259,7 +259,7 @@ def test_models_in_splits(read):
     assert read().models_to_fit(['test'], ('test', )) == ('d', )
     text = CONTENT['models'].replace('val', 'train')
     message = (r"^models: expected models in split 'validation' "
-               r"\(or 'val'\), found only test, train\. Name one")
+               r"\(or 'val'\), found only test, train\. Name splits of")
     with pytest.raises(InputError, match=message):
         read(models=text).models_in('train', 'validation')
     # A split whose models have no losses is empty.
