@@ -74,7 +74,7 @@ class PredictorFile:
 class Page:
     """The contents of the page.
 
-    `misses` are the observed accuracies outside the main predictor's
+    `misses` are the observed accuracies and means outside the main predictor's
     intervals, the farthest first. `heat_maps` has an element per benchmark,
     or is the reason why there are none. `families` are the model families by
     model; models without a known family are absent.

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.overall import mean_misses
 from csv_plugin.core.predicting import ModelColumns
 from csv_plugin.core.predictions import Missing, check_labels, misses
 from csv_plugin.core.progress import Progress
@@ -86,8 +87,12 @@ def page_of(title: str, board: Leaderboard, sources: Sequence[PredictorFile],
     predicts, by model. `families` are the known families of models.
     """
     pictures = _pictures(board, sources[0], columns, families)
-    return Page(title, board, misses(board.predictions), sources, heat_maps,
-                families, pictures)
+    missed = [
+        *mean_misses(board.overall, board.predictions.methods[0]),
+        *misses(board.predictions),
+    ]
+    missed.sort(key=lambda miss: -abs(miss.distance))
+    return Page(title, board, missed, sources, heat_maps, families, pictures)
 
 
 def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,
