@@ -18,8 +18,9 @@ from csv_plugin.report.leaderboard_tables import as_text, write_markdown
 from csv_plugin.report.notes import (chance_notes, family_notes, outlier_notes,
                                      shortage_notes)
 from csv_plugin.report.screen import full_width
-from csv_plugin.report.study_tables import (leaderboard, summary,
-                                            write_predictions, write_report)
+from csv_plugin.report.study_tables import (leaderboard, left_out_line,
+                                            summary, write_predictions,
+                                            write_report)
 
 
 def fit_from_tables(args: argparse.Namespace) -> None:
@@ -48,9 +49,12 @@ def fit_from_tables(args: argparse.Namespace) -> None:
             'Add accuracies of models to fit to, or name other splits with '
             '--fit.')
     losses = dict(zip(tables.features.models, tables.features.values))
-    print_warnings(family_notes(tables.families, losses))
-    print_warnings(shortage_notes(tables.accuracies, tables.families, fit))
-    print_warnings(chance_notes(tables.accuracies, fit))
+    cautions = [
+        *family_notes(tables.families, losses),
+        *shortage_notes(tables.accuracies, tables.families, fit),
+        *chance_notes(tables.accuracies, fit),
+    ]
+    print_warnings(cautions)
     tables = tables.select(tables.features.models, run_on)
     title, study = _study(args, tables, fit, predict)
     print_warnings(_unpredicted(study, args.scores))
@@ -59,14 +63,16 @@ def fit_from_tables(args: argparse.Namespace) -> None:
     with file_set(args.out):
         write_predictions(args.out, study, tables.info)
         write_markdown(args.out / 'leaderboard.md', board)
-        write_report(args.out / 'report.md', study, title, args.command)
+        write_report(args.out / 'report.md', study, title, args.command,
+                     cautions)
         save_predictor(study.predictor, predictor)
     if board.predictions.has_observed():
         print(summary(study, title, args.wide))
     else:
         notes = wrapped(outlier_notes(study.predictor))
         table = as_text(board, full_width(args.wide))
-        print(*filter(None, [title, notes, table]), sep='\n\n')
+        error = left_out_line(study.predictor)
+        print(*filter(None, [title, notes, error, table]), sep='\n\n')
     print_end(args.out, 'salience', 'predict', '--losses', 'NEW.csv',
               '--predictor', predictor)
 

@@ -3,6 +3,7 @@
 Intervals, ranges of ranks, and probabilities that a model is the best are
 computed from the joint distribution of the accuracies (core.joint).
 """
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import compress
@@ -15,8 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from csv_plugin.core import metrics
 from csv_plugin.core.accuracies import places
 from csv_plugin.core.arrays import Booleans, Floats
+from csv_plugin.core.formatting import percent
 from csv_plugin.core.joint import DRAWS, Joint
-from csv_plugin.core.predictions import Predictions
+from csv_plugin.core.predictions import Miss, Predictions
 
 #: Label in tables of the mean absolute difference between predicted and
 #: observed means of held-out models.
@@ -259,6 +261,37 @@ class Overall:
         """
         is_training = self.in_sample[:, p]
         return np.where(is_training, np.nan, self.observed)
+
+
+def mean_misses(overall: Overall, method: str) -> list[Miss]:
+    """Return observed means outside of intervals, the farthest first.
+
+    Training models of the method are left out. Numbers are rounded as tables
+    show them: means to a tenth of a point, limits outwards to whole points.
+    The benchmark of each `Miss` is a text such as 'mean of 5'. The result is
+    empty if there are no means or no intervals.
+    """
+    view = overall.views.get(method)
+    if view is None or not overall.has_means:
+        return []
+    p = overall.methods.index(method)
+    found = []
+    for m, observed in enumerate(overall._held_out(p)):
+        value = float(overall.values[m, p])
+        if math.isnan(observed) or math.isnan(view.low[m]):
+            continue
+        low = math.floor(percent(view.low[m])) / 100
+        high = math.ceil(percent(view.high[m])) / 100
+        observed = round(percent(observed), 1) / 100
+        if low <= observed <= high:
+            continue
+        limit = high if observed > high else low
+        width = abs(limit - value)
+        distance = (observed - value) / width if width else math.inf
+        found.append(
+            Miss(overall.models[m], f'mean of {len(overall.benchmarks)}',
+                 observed, value, low, high, distance))
+    return sorted(found, key=lambda miss: -abs(miss.distance))
 
 
 class Order(NamedTuple):

@@ -39,10 +39,12 @@ _N_HEADERS = 2
 def as_text(board: Leaderboard, width: float = WIDTH) -> str:
     """Return a table of all predictors, with differences and ranks, and notes.
 
-    As many benchmarks as fit into the width are beside each other.
+    As many benchmarks as fit into the width are beside each other. The model
+    with the largest mean is first, see `Overall.order`.
     """
-    names = _names(board, MEAN_ERROR)
-    table = side_by_side(names, _groups(board), _N_HEADERS, width)
+    names = _sorted(board, _names(board, MEAN_ERROR))
+    groups = _sorted_groups(board, _groups(board))
+    table = side_by_side(names, groups, _N_HEADERS, width)
     parts = [table, wrapped(board.notes)]
     return '\n\n'.join(filter(None, parts))
 
@@ -76,12 +78,13 @@ def as_markdown(board: Leaderboard) -> str:
     """Return predictions of the first predictor with ranks, in Markdown.
 
     There are several tables with a few benchmarks each. Lines have at most
-    about 120 characters unless names are long.
+    about 120 characters unless names are long. The model with the largest mean
+    is first.
     """
     # The borders of a table in Markdown make lines a third longer.
     width = 84
-    names = _names(board, MEAN_ERROR)
-    groups = _main_groups(board, with_ranks=True)
+    names = _sorted(board, _names(board, MEAN_ERROR))
+    groups = _sorted_groups(board, _main_groups(board, with_ranks=True))
     tables = []
     for block in blocks_that_fit(names, groups, _N_HEADERS, width):
         merged = []
@@ -157,6 +160,24 @@ def _content(board: Leaderboard, rows: Sequence[JsonRow]) -> dict[str, Any]:
 
 
 # ---- columns
+
+
+def _sorted_groups(board: Leaderboard,
+                   groups: Iterable[list[Column]]) -> Iterator[list[Column]]:
+    """Yield groups of columns with the largest mean first."""
+    for columns in groups:
+        yield [_sorted(board, column) for column in columns]
+
+
+def _sorted(board: Leaderboard, column: Column) -> Column:
+    """Return a column with the cell of the largest mean first.
+
+    Headers stay above the cells, and the foot stays below.
+    """
+    order = board.overall.order()
+    foot = _N_HEADERS + len(order)
+    cells = [column[_N_HEADERS + m] for m in order]
+    return [*column[:_N_HEADERS], *cells, *column[foot:]]
 
 
 def _names(board: Leaderboard, foot: str) -> Column:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.arrays import Floats
 from csv_plugin.core.escaping import same_look
-from csv_plugin.core.formatting import number, percent
+from csv_plugin.core.formatting import interval, number, percent
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.other_units import unit_notes
-from csv_plugin.core.overall import MEAN_ERROR, Overall
+from csv_plugin.core.overall import MEAN_ERROR, Overall, mean_misses
 from csv_plugin.core.predictions import (NOT_YET, OBSERVED, Missing,
                                          Predictions, misses)
 from csv_plugin.core.predictor import BenchmarkFit, Predictor
@@ -159,7 +159,8 @@ def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
     """Yield notes on means, and on how predictions agree with observations.
 
     The notes say which benchmarks means are over, how ranks by predicted and
-    by observed means agree, and which accuracies lie outside their intervals.
+    by observed means agree, and which means and accuracies lie outside their
+    intervals.
     """
     main = predictions.main
     if overall.has_means:
@@ -168,6 +169,15 @@ def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
         rest = [name for name in predictions.benchmarks if name not in main]
         yield ('Means leave out benchmarks that are not main benchmarks: '
                f'{first_names(rest)}.')
+    missed_means = mean_misses(overall, predictions.methods[0])
+    if missed_means:
+        named = []
+        for miss in missed_means:
+            limits = interval(miss.low, miss.high)
+            named.append(f'{miss.model} ({percent(miss.observed):.1f}, '
+                         f'interval {limits})')
+        yield (f'{predictions.methods[0]}: observed means outside of their '
+               f'interval: {first_names(named, 4)}.')
     if misses(predictions):
         yield _on_misses(predictions)
 
@@ -190,9 +200,9 @@ def _on_misses(predictions: Predictions) -> str:
     most = 4
     named = []
     for cell in missed:
-        interval = f'{percent(cell.low):.1f}-{percent(cell.high):.1f}'
+        limits = f'{percent(cell.low):.1f}-{percent(cell.high):.1f}'
         named.append(f'{cell.model} on {cell.benchmark} '
-                     f'({percent(cell.observed):.1f}, interval {interval})')
+                     f'({percent(cell.observed):.1f}, interval {limits})')
     return (f'{method}: {len(missed)} of {n_cells} observed accuracies lie '
             f'outside of their intervals; about {n_expected:.0f} are '
             f'expected to lie outside: {first_names(named, most)}.')

@@ -7,7 +7,7 @@ from textwrap import indent
 import numpy as np
 
 from csv_plugin.core.escaping import visible
-from csv_plugin.core.formatting import ANY, number, percent
+from csv_plugin.core.formatting import ANY, counted, number, percent
 from csv_plugin.core.overall import MEAN_ERROR
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
@@ -31,23 +31,23 @@ All errors are of held-out models only. The MSE is in 1e-3 (squared
 fractions). `mean-loss` (mean loss with a learned floor) is the baseline. MAE
 and the width of the {level:.0%} intervals are in points of accuracy (percent),
 `Spearman` is the rank correlation, `coverage` the share of accuracies inside
-their intervals. ({any}): all intervals reach from chance, or below, to 100 %,
-so no accuracy can lie outside. The last row has geometric means of the MSE,
-and arithmetic means of the rest, over {n_main} main benchmarks. The
-leaderboard has errors of means, which are smaller than means of errors.
+their intervals. The last row has geometric means of the MSE, and arithmetic
+means of the rest, over {n_main} main benchmarks. The leaderboard has errors of
+means, which are smaller than means of errors.
 """
+#: Legend of the cell `(any)`, where a table has one.
+_ANY = (f'({ANY}): all intervals reach from chance, or below, to 100 %, so no '
+        'accuracy can lie outside.')
 
 #: Legend of the short table on the terminal.
 _SHORT = (
     'error: mean absolute error of held-out models, in points (percent); of '
     'mean loss: this error divided by the error of the baseline mean-loss; '
     'coverage: share of observed accuracies inside their {level:.0%} '
-    'intervals; ({any}): all intervals reach from chance, or below, to '
-    '100 %. --wide shows all columns.')
+    'intervals. --wide shows all columns.')
 #: Legend of the table with all columns on the terminal.
-_UNITS = ('MSE: in 1e-3; MAE and width of intervals: in points; ({any}): all '
-          'intervals reach from chance, or below, to 100 %; means of MSE are '
-          'geometric.')
+_UNITS = ('MSE: in 1e-3; MAE and width of intervals: in points; means of MSE '
+          'are geometric.')
 
 #: Explanations of the names of methods in the tables.
 _METHODS = {
@@ -115,15 +115,40 @@ def fit_errors(predictor: Predictor) -> list[str]:
     The errors are of training models, each predicted from models of other
     families. Unknown errors are '-'.
     """
+    return [number(percent(error)) for error in _left_out_errors(predictor)]
+
+
+def left_out_line(predictor: Predictor) -> str:
+    """Return a line with the mean absolute error of families left out.
+
+    It is the mean over the main benchmarks with such an error, in points. The
+    line is '' if there is none.
+    """
+    errors = []
+    for name, error in zip(predictor.names, _left_out_errors(predictor)):
+        if name in predictor.main and not math.isnan(error):
+            errors.append(error)
+    if not errors:
+        return ''
+    return (f'Mean absolute error of families left out: '
+            f'{percent(_mean(errors)):.1f} points, over '
+            f'{counted(len(errors), "benchmark")}.')
+
+
+def _left_out_errors(predictor: Predictor) -> list[float]:
+    """Return the mean absolute error on each benchmark, a fraction.
+
+    Errors are as in `fit_errors`; unknown errors are NaN.
+    """
     sizes = np.abs(predictor.left_out - predictor.observed)
-    cells = []
+    errors = []
     for part, column in zip(predictor.benchmarks, sizes.T):
         error = math.nan
         # Errors are only known with models of two or more families.
         if not math.isnan(part.error):
             error = float(np.nanmean(column))
-        cells.append(number(percent(error)))
-    return cells
+        errors.append(error)
+    return errors
 
 
 def _of_method(study: Study) -> Predictions:
@@ -300,7 +325,9 @@ def summary(study: Study, title: str, wide: bool = False) -> str:
     else:
         table = short_table(study)
         legend = _SHORT
-    legend = legend.format(level=study.predictions.level, any=ANY)
+    legend = legend.format(level=study.predictions.level)
+    if f'({ANY})' in table:
+        legend += f' {_ANY}'
     methods = []
     for name, words in _METHODS.items():
         if name in study.predictions.methods:
@@ -323,12 +350,20 @@ def write_report(path: FilePath,
                  remarks: Sequence[str] = ()) -> None:
     """Write a report in Markdown: tables of errors, with legends and notes.
 
+    Without observed accuracies of held-out models, the only errors are those
+    of families left out.
+
     The title is its heading. `command` is the command that makes the report,
     and is shown in it. `remarks` are further notes.
     """
     n_main = len(judged_benchmarks(study))
-    legend = _LEGEND.format(
-        level=study.predictions.level, n_main=n_main, any=ANY)
+    judged = []
+    if study.predictions.held_out(study.predictions.methods[0]).any():
+        table = markdown_table(error_rows(study))
+        legend = _LEGEND.format(level=study.predictions.level, n_main=n_main)
+        judged = [table, legend.strip()]
+        if f'({ANY})' in table:
+            judged.append(_ANY)
     notes = [
         *far_notes(_of_method(study)),
         *remarks,
@@ -343,8 +378,7 @@ def write_report(path: FilePath,
         f'# {title}',
         indent(visible(command), '    '),
         '\n'.join(outliers),
-        markdown_table(error_rows(study)),
-        legend.strip(),
+        *judged,
         '## Families left out',
         markdown_table(fits),
         FIT_LEGEND,

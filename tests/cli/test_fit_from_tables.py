@@ -281,6 +281,25 @@ def test_models_without_scores_are_predicted(tmp_path, call, capsys, tables):
     assert '3 models predicted from ' in printed
     assert all(f'\n{model} ' in printed for model in new)
     assert 'of mean loss' not in printed
+    predictor = load_predictor(tmp_path / 'out/predictor.safetensors')
+    sizes = np.abs(predictor.left_out - predictor.observed)
+    errors = dict(zip(predictor.names, 100 * np.nanmean(sizes, axis=0)))
+    mean = np.mean([errors[name] for name in predictor.main])
+    assert (f'left out: {mean:.1f} points, over '
+            f'{len(predictor.main)} benchmark' in printed)
+    # The report begins with these errors.
+    report = (tmp_path / 'out/report.md').read_text('utf-8')
+    first, _ = report.split('## Families left out')
+    assert '|' not in first and 'All errors are of held-out' not in report
+
+
+def test_warnings_on_a_single_family_are_in_the_report(tmp_path, capsys):
+    small = small_tables(n_models=10, n_families=1).only('easy')
+    assert main(call_on(tmp_path, small)) == 0
+    report = (tmp_path / 'out/report.md').read_text('utf-8')
+    notes = report.partition('## Notes')[2]
+    assert 'no family can be left out' in capsys.readouterr().out
+    assert 'no family can be left out' in notes
 
 
 def test_families_that_look_alike(tmp_path, capsys):

@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from csv_plugin.core.overall import NamedJoint, Overall, ranks
+from csv_plugin.core.overall import (MeanView, NamedJoint, Overall,
+                                     mean_misses, ranks)
 from csv_plugin.core.predictions import NOT_YET, Predictions
 from csv_plugin.report.leaderboard_tables import as_text
 from csv_plugin.report.leaderboards import Leaderboard
+from csv_plugin.report.notes import findings
 from tests.runs import dump, model_losses, train
 
 NAN = float('nan')
@@ -24,6 +26,32 @@ def overall(observed=OBSERVED, values=VALUES, in_sample=np.array(False)):
         Predictions(MODELS[:len(observed)], BENCHMARKS[:observed.shape[1]],
                     ('p0', 'p1'), values, values, values, np.array(False),
                     in_sample, observed, 0.9))
+
+
+def test_means_outside_their_interval():
+    """By the rounded limits that tables show, without training models."""
+    observed = np.array([.5, .6, .405, .3949, .7, NAN])[:, None] * [1, 1]
+    in_sample = np.zeros((6, 2, 1), bool)
+    in_sample[1] = True
+    predictions = Predictions(MODELS, BENCHMARKS[:2], ('p', ),
+                              np.full((6, 2, 1),
+                                      .5), np.array(.4), np.array(.6),
+                              np.array(False), in_sample, observed, 0.9)
+    of_means = Overall.of(predictions)
+    assert mean_misses(of_means, 'p') == []
+    limits = np.full(6, .409), np.full(6, .591)
+    view = MeanView(*limits, *np.full((3, 6), NAN))
+    of_means = replace(of_means, views={'p': view})
+    # 39.5 is below 40, and 40.5 is not.
+    below, far = mean_misses(of_means, 'p')[::-1]
+    assert (below.model, below.benchmark) == ('m3', 'mean of 2')
+    assert (below.observed, below.low, below.high) == (.395, .4, .6)
+    assert far.model == 'm4' and far.distance == pytest.approx(2)
+    note, = [
+        n for n in findings(predictions, of_means) if 'observed means' in n
+    ]
+    assert note == ('p: observed means outside of their interval: m4 (70.0, '
+                    'interval 40-60), m3 (39.5, interval 40-60).')
 
 
 def without(numbers, *places):

@@ -91,6 +91,19 @@ def test_text():
     ]  # yapf: disable
 
 
+def test_the_largest_mean_is_first():
+    cells = some_cells(2)
+    for benchmark in cells.benchmarks:
+        cells.predicted['predicted', 'm1', benchmark] = predict(.6)
+        cells.observed['m1', benchmark] = .7
+    lines = as_text(cells.board()).splitlines()
+    rows = [line.split() for line in lines if line.startswith('m')]
+    assert [row[0] for row in rows[:5]] == ['model', 'm1', 'm0', 'm2', 'mean']
+    assert rows[1][1] == '70.0'
+    rows = as_markdown(cells.board()).splitlines()[2:]
+    assert [row.split()[1] for row in rows[:3]] == ['m1', 'm0', 'm2']
+
+
 def test_no_mean_of_one_benchmark():
     """Of two main benchmarks, one was run by too few models."""
     cells = some_cells(2, labels=('predicted', ))

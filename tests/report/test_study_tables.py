@@ -186,6 +186,7 @@ def test_every_note_of_a_report_ends_in_one_period(tmp_path, study):
 
 def test_summary(study):
     title, table, legend, *_ = summary(study, 'Title').split('\n\n')
+    assert '(any)' not in table + legend
     header, line, *rows = table.splitlines()
     assert title == 'Title' and legend.startswith('error: mean absolute')
     assert header.split() == ['benchmark', 'models', 'error', 'of', 'mean',

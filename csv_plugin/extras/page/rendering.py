@@ -80,7 +80,7 @@ class PredictorFile:
 class Page:
     """The contents of the page.
 
-    `misses` are the observed accuracies outside the main predictor's
+    `misses` are the observed accuracies and means outside the main predictor's
     intervals, the farthest first. `heat_maps` has an element per benchmark,
     or is the reason why there are no heat maps. `families` maps models to
     their families; a model whose family is unknown has no entry.

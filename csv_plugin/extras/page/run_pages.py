@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.overall import mean_misses
 from csv_plugin.core.predicting import ModelColumns
 from csv_plugin.core.predictions import check_labels, misses
 from csv_plugin.core.progress import Progress
@@ -86,7 +87,11 @@ def page_of(title: str, board: Leaderboard, sources: Sequence[PredictorFile],
     `sources` predicts. `families` maps models to their known families.
     """
     pictures = _pictures(board, sources[0], columns, families)
-    missed = misses(board.predictions)
+    missed = [
+        *mean_misses(board.overall, board.predictions.methods[0]),
+        *misses(board.predictions),
+    ]
+    missed.sort(key=lambda miss: -abs(miss.distance))
     return Page(title, board, missed, sources, heat_maps, families, pictures)
 
 

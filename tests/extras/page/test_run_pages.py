@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from csv_plugin.core.overall import mean_misses
 from csv_plugin.extras.page.rendering import Page
 from csv_plugin.extras.page.run_pages import run_page
 from csv_plugin.io.predictors import save_predictor
@@ -51,6 +52,19 @@ def test_a_run_is_predicted(run):
     ]
     # Dark pages would show a white ground.
     assert 'fill: #ffffff' not in page.pictures[1].svg
+
+
+def test_means_outside_their_interval_are_misses(run):
+    path, = (run / 'summary').glob('summary_*.csv')
+    rows = [line.split(',') for line in path.read_text().splitlines()]
+    for row in rows[1:]:
+        row[4:] = ['99'] * len(row[4:])
+    path.write_text(''.join(','.join(row) + '\n' for row in rows))
+    page = run_page(run, [('mine', 'p')])
+    found = [miss for miss in page.misses if miss.benchmark == 'mean of 2']
+    assert found == mean_misses(page.board.overall, 'mine') != []
+    distances = [abs(miss.distance) for miss in page.misses]
+    assert distances == sorted(distances, reverse=True)
 
 
 def test_what_is_no_accuracy_stands_beside_no_prediction(run):
