@@ -34,7 +34,7 @@ class AccuracyModel:
     Attributes:
         members: The F members of the mixture, one for each form of losses.
         shares: Weight of each member on each benchmark, `(F, B)`. The weights
-            on a benchmark add up to 1. (`Member.posterior.shares` are other
+            on a benchmark add up to 1. (`Member.fitted.shares` are other
             weights, of mean losses.)
         floor: Accuracy of a model that knows nothing, `(B,)`.
         noise: Variance of the noise of an observed accuracy p, divided by
@@ -59,7 +59,7 @@ class AccuracyModel:
             scale, standardised = by_logarithms[form.logarithms]
             member = Member(scale, standardised, observed, floor, form,
                             settings)
-            floor = member.posterior.floor
+            floor = member.fitted.floor
             self.members.append(member)
         scores = [member.scores for member in self.members]
         self.shares = shares_by(np.array(scores))
@@ -108,12 +108,12 @@ class AccuracyModel:
     def _calibrate(self) -> None:
         """Estimate the size of errors from families left out of the fit."""
         observed, settings = self.observed, self.settings
-        self.floor = self.members[0].posterior.floor
+        self.floor = self.members[0].fitted.floor
         self.noise = np.zeros(len(self.floor))
         left_out = []
         for share, member in zip(self.shares, self.members):
-            self.noise += share * member.posterior.noise
-            left_out.append(member.posterior.left_out)
+            self.noise += share * member.fitted.noise
+            left_out.append(member.fitted.left_out)
         mean, variance = self.mixed(left_out)
         usual_variance = np.nanmedian(variance, axis=0)
         self.usual_deviations = np.sqrt(usual_variance)
@@ -194,8 +194,8 @@ class AccuracyModel:
         """
         model_rows, left_out = [], []
         for member in self.members:
-            model_rows.append(member.posterior.standardised)
-            left_out.append(member.posterior.left_out)
+            model_rows.append(member.fitted.standardised)
+            left_out.append(member.fitted.left_out)
         mean, variance = self.mixed(left_out)
         return Joint(self, model_rows, mean, variance)
 

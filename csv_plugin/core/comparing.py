@@ -23,10 +23,10 @@ from csv_plugin.core.differences import (Answers, difference_of_losses,
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.joint import Joint
+from csv_plugin.core.measurement_units import measurement_notes
 from csv_plugin.core.model_losses import TokenLossDump, mixed_engines
 from csv_plugin.core.noise import (BETTER, COMBINED, LOSS, OBSERVED, PREDICTED,
                                    RUNS, UNCLEAR, WORSE, Difference)
-from csv_plugin.core.other_units import unit_notes
 from csv_plugin.core.paired import PairedAnswers
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.runs import run_of
@@ -174,8 +174,8 @@ def _compare_losses(measured: ComparedLosses, runs: Sequence[str],
                                        margin)
         notes += _notes_on_predictor(predictor, runs)
         notes += _notes_on_distance(predictor, joint, n_runs, level)
-        factors = predictor.unit_factors(measured.features)
-        notes += unit_notes(measured.features.models, factors)
+        factors = predictor.measurement_factors(measured.features)
+        notes += measurement_notes(measured.features.models, factors)
     if n_runs == (1, 1):
         of_a, of_b = measured.losses[:2]
         if np.array_equal(of_a, of_b):

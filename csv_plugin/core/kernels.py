@@ -6,8 +6,8 @@ column of a table. It standardises the losses into C mean losses per model,
 computes the kernel: the prior covariance between the exponents of two models
 on one benchmark, `(M, M)`. The formulas stand in docs/appendix/method.md,
 "What it sees of losses" and "The prior". The kernel is a sum of six parts.
-Each part is multiplied by its own variance, which is fitted (`Settings` calls
-the logarithm of its root an amount):
+Each part is multiplied by its own variance, which is fitted; the root of this
+variance is the amount of the part:
 
     spread    product of the mean losses: slopes differ between benchmarks
     units     inner product of the units' deviations: the salience weights

@@ -42,13 +42,13 @@ class Member:
     members get these floors.
 
     Attributes:
-        posterior: The posterior of the exponents of all fitted models. In the
+        fitted: The posterior of the exponents of all fitted models. In the
             code, `learner` is that of the models that hyper-parameters are
             learned from.
         scores: Negative log likelihood on each benchmark, `(B,)`, of
             accuracies that are predicted without the model's family. It is
             a weighted sum over the models that hyper-parameters were fitted
-            to.
+            to. A restored member has no scores.
         state: The arguments of `Fitted` that were learned, by name, such as
             the hyper-parameters. They are saved with a predictor.
     """
@@ -97,7 +97,7 @@ class Member:
     def _fit_all(self, standardised: Standardised, observed: Observed,
                  floor: NDArray) -> None:
         """Set the posterior of all fitted models, and update `state`."""
-        self.posterior = Fitted(
+        self.fitted = Fitted(
             standardised,
             observed,
             floor,
@@ -105,8 +105,7 @@ class Member:
             settings=self.settings,
             **self.state)
         self.state.update(
-            tangent_dual=self.posterior.tangent_dual,
-            doubt=self.posterior.doubt)
+            tangent_dual=self.fitted.tangent_dual, doubt=self.fitted.doubt)
 
     @classmethod
     def restored(cls, scale: Scale, standardised: Standardised,
@@ -198,7 +197,7 @@ class Member:
 
     def means(self, standardised: Standardised) -> Floats:
         """Return the means of the exponents of M new models, `(M, B)`."""
-        fitted = self.posterior
+        fitted = self.fitted
         followed = standardised.followed(fitted.shares)
         means = np.empty(followed.shape)
         crosses = fitted.cross_covariances(standardised)
@@ -213,7 +212,7 @@ class Member:
         follows. `cross` are the covariances of the new models' exponents with
         the N fitted models' exponents, `(M, N)`.
         """
-        fitted = self.posterior
+        fitted = self.fitted
         prior = self.settings.level - fitted.scales[b] * followed
         return prior + cross @ fitted.dual[b]
 
@@ -223,7 +222,7 @@ class Member:
         The variance includes the deviation of the single model
         (`Settings.own`).
         """
-        fitted, settings = self.posterior, self.settings
+        fitted, settings = self.fitted, self.settings
         followed = standardised.followed(fitted.shares)
         parts = variances(standardised, followed, fitted.worst, settings.tilt)
         total = np.zeros(followed.shape)
@@ -245,7 +244,7 @@ class Member:
 
     def covariance(self, standardised: Standardised) -> Floats:
         """Return the covariances of exponents between models, `(B, M, M)`."""
-        fitted = self.posterior
+        fitted = self.fitted
         priors = fitted.prior_covariances(standardised)
         crosses = fitted.cross_covariances(standardised)
         shared = fitted.shared_kernel()
@@ -268,7 +267,7 @@ class Member:
         curve of the mean loss.
         """
         scale = self.scale
-        shares = self.posterior.shares
+        shares = self.fitted.shares
         # The model is a family of its own, as families have no part in slopes.
         model = scale(losses, np.array([-1]))
         followed = model.followed(shares)[b]
@@ -293,7 +292,7 @@ class Member:
         sum over the N fitted models of this weight times the kernel between
         the new and the fitted model.
         """
-        fitted = self.posterior
+        fitted = self.fitted
         return fitted.scales[b]**2 * fitted.dual[b]
 
     def _slope_on_followed(self, b: int, followed: NDArray) -> float:
@@ -304,7 +303,7 @@ class Member:
         prior mean, the spread, and the bend, which grows as the mean loss
         falls. `followed`, `(1,)`, is this mean loss of the model.
         """
-        fitted = self.posterior
+        fitted = self.fitted
         dual = self._scaled_dual(b)
         part_variances = fitted.part_variances
         means = fitted.means[b]
@@ -325,7 +324,7 @@ class Member:
         units, and through the deviations of units. `by_means`, `(C,)`, are the
         derivatives with respect to the standardised mean losses.
         """
-        fitted, scale = self.posterior, self.scale
+        fitted, scale = self.fitted, self.scale
         n_units, n_groups = scale.groups.shape
         by_groups = by_means[1:1 + n_groups] / scale.group_width
         by_all_units = by_means[0] / scale.width
@@ -345,7 +344,7 @@ class Member:
         values change the exponent through their mean and through their
         deviations. `by_means` is as in `_slopes_on_values`.
         """
-        fitted = self.posterior
+        fitted = self.fitted
         scale = self.scale.answers[b]
         deviations = fitted.standardised.answers[b]
         n_tokens = deviations.shape[1]

@@ -40,8 +40,8 @@ scalar product of its covariances with the targets and the dual. The dual has
 one number for each accuracy, so the computing time does not depend on the
 number of columns of the losses.
 
-Hyper-parameters. They are logarithms: the amounts (as standard deviations),
-the typical scale, and for each benchmark its scale and its noise. The
+Hyper-parameters. They are logarithms: of the amounts, of the typical scale,
+and for each benchmark of its scale and its noise. The
 gradients of the evidence and of the cost of families left out are exact as
 long as tangents and `doubt` are constant.
 
@@ -76,9 +76,9 @@ SCALES = N_PARTS + 1
 #: costs of families left out. Large errors cost less than with a normal
 #: distribution. The number is a convention and was not fitted.
 COST_DEGREES = 4
-#: Maximum number of steps to a mode, and maximum number of times that a step
-#: is halved if it does not reduce the cost.
-NEWTON_STEPS, HALVINGS = 30, 9
+#: Maximum number of steps to a mode, and number of lengths of a step that are
+#: tried: the whole step, then half of the last one, until the cost is reduced.
+NEWTON_STEPS, LENGTHS = 30, 9
 #: A mode counts as found when a step reduces the cost by less than this number
 #: of nats.
 GAIN = 1e-3
@@ -348,7 +348,7 @@ class Posterior:
         """
         step = aim - dual
         length = np.ones((len(dual), 1))
-        for _ in range(HALVINGS):
+        for _ in range(LENGTHS):
             trial = dual + length * step
             trial_cost = self._cost(applied, trial)
             is_better = trial_cost < cost
@@ -575,9 +575,9 @@ class Posterior:
             by_dual[:, rows] += _times(of_errors, by_error)
             # The derivatives with respect to E: the cost depends on E through
             # e, and through the diagonal of E, the variances.
-            by_errors = products_of_pairs(by_error, dual[:, rows])
-            add_to_diagonals(by_errors, by_variance)
-            by_block = of_errors @ by_errors @ of_errors
+            by_covariance = products_of_pairs(by_error, dual[:, rows])
+            add_to_diagonals(by_covariance, by_variance)
+            by_block = of_errors @ by_covariance @ of_errors
             block = np.ix_(benchmarks, rows, rows)
             by_inverse[block] -= by_block
         by_inverse = _symmetric(by_inverse)

@@ -39,10 +39,10 @@ _CUBES: dict[str, Any] = {
     'at_chance': False,
     'expected_error': np.nan,
     'more_noise': 0.0,
-    'unit_factor': 1.0,
+    'measurement_factor': 1.0,
 }
 #: Fields of `_CUBES` that are neither fields of `Prediction` nor in files.
-_INTERNAL = 'more_noise', 'unit_factor'
+_INTERNAL = 'more_noise', 'measurement_factor'
 #: The mark that is shown behind a prediction for each flag, in this order.
 MARKS = {
     'in_sample': '*',
@@ -138,8 +138,8 @@ class Predictions(PublicNames):
     Where fewer items were run than the intervals assume, observed accuracies
     have a larger variance. `more_noise`, `(M, B, P)`, is this additional
     variance divided by p (1 - p), where p is the accuracy; see `judged`.
-    `unit_factor`, `(M, B, P)`, is how many times too large all losses of the
-    model seem; see `other_units.unit_factors`.
+    `measurement_factor`, `(M, B, P)`, is how many times too large all losses
+    of the model seem; see the module `measurement_units`.
     `missing` maps (model, benchmark, method or `OBSERVED`) to the reason why
     this value is missing. A missing value may have no reason. `chance` maps
     benchmarks to the accuracy of random guessing, where it is known. Means
@@ -164,7 +164,7 @@ class Predictions(PublicNames):
     at_chance: Booleans = _everywhere(False)
     expected_error: Floats = _everywhere(np.nan)
     more_noise: Floats = _everywhere(0.0)
-    unit_factor: Floats = _everywhere(1.0)
+    measurement_factor: Floats = _everywhere(1.0)
     outside_means: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -568,10 +568,10 @@ class Predictions(PublicNames):
         return is_above & is_below & self.held_out(method)
 
     @property
-    def model_unit_factors(self) -> Floats:
-        """The `unit_factor` of each model that is not 1, else 1, `(M,)`."""
-        largest = self.unit_factor.max(axis=(1, 2), initial=1)
-        smallest = self.unit_factor.min(axis=(1, 2), initial=1)
+    def model_measurement_factors(self) -> Floats:
+        """The `measurement_factor` of each model, if it is not 1, `(M,)`."""
+        largest = self.measurement_factor.max(axis=(1, 2), initial=1)
+        smallest = self.measurement_factor.min(axis=(1, 2), initial=1)
         return np.where(largest > 1, largest, smallest)
 
     def records(self) -> Iterator[dict[str, Any]]:

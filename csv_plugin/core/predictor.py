@@ -25,9 +25,9 @@ from csv_plugin.core.formatting import short_repr, shortened
 from csv_plugin.core.joint import Joint
 from csv_plugin.core.kernels import UnitLosses
 from csv_plugin.core.losses import LossTable, TargetTokens
+from csv_plugin.core.measurement_units import measurement_factors
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
 from csv_plugin.core.observed import Observed
-from csv_plugin.core.other_units import unit_factors
 from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
 from csv_plugin.core.runs import run_of
 
@@ -467,10 +467,11 @@ class Predictor(PublicNames):
             observed = of_models.values
             joint = joint.given(observed)
         table = self.predictions(joint, models, level)
-        factors = self.unit_factors(features)[:, None, None]
+        factors = self.measurement_factors(features)[:, None, None]
         # Models that seem to be in another unit count as extrapolated.
         extrapolated = table.extrapolated | (factors != 1)
-        table = replace(table, unit_factor=factors, extrapolated=extrapolated)
+        table = replace(
+            table, measurement_factor=factors, extrapolated=extrapolated)
         if known is None:
             return table, joint
         seen = ~np.isnan(observed)
@@ -484,16 +485,17 @@ class Predictor(PublicNames):
             in_sample=table.in_sample | seen[:, :, None])
         return table, joint
 
-    def unit_factors(self, features: FeatureTable) -> Floats:
+    def measurement_factors(self, features: FeatureTable) -> Floats:
         """Return how many times too large the losses of models seem, `(M,)`.
 
-        See `other_units.unit_factors`. Losses that were computed from dumps
-        are always in nats, so their factors are 1.
+        See the module `measurement_units`. Losses that were computed from
+        dumps are always in nats, so their factors are 1.
         """
         if self.targets is not None:
             return np.ones(len(features.models))
-        return unit_factors(self.fit.losses, self.families, features.values,
-                            self.fit.units.columns)
+        return measurement_factors(self.fit.losses, self.families,
+                                   features.values, self.fit.units.columns,
+                                   self.model.settings.least)
 
     def predict_left_out(self, level: float = 0.9) -> Predictions:
         """Predict every fitted accuracy from models of other families.

@@ -28,9 +28,9 @@ class Settings:
 
     The exponent of a model on benchmark b is level_b + scale_b g, where g is
     minus the mean loss, standardised over the fitted models, plus deviations
-    of several kinds. The amounts of these deviations, from `spread` to `own`,
-    are logarithms of standard deviations of g, so they are relative to
-    scale_b. Each amount has a normal prior: its mean is given here, its
+    of several kinds. The amount of a kind is the standard deviation of g due
+    to it, so it is relative to scale_b. The logarithms of amounts have normal
+    priors: their means are given here, from `spread` to `own`, and their
     standard deviation is `width`.
 
     Attributes:
@@ -42,16 +42,18 @@ class Settings:
             change of the exponent for one standard deviation of the mean loss.
         scale_width: Prior standard deviation of the logarithm of scale_b. Its
             prior mean is the logarithm of the typical scale.
-        spread: Amount by which the slope of exponents on the mean loss differs
-            from its prior mean, -scale_b.
-        units: Amount of the effects of single units beyond that of the mean
-            loss: how far salience weights differ from equal weights.
-        answers: Amount of the effects of single tokens of the right answers in
-            the benchmark's own texts.
-        bend: Amount by which the exponent departs, toward better models, from
-            a straight line in the mean loss.
-        family: Amount by which models of one family deviate together.
-        own: Amount by which a single model deviates.
+        spread: Logarithm of the amount by which the slope of exponents on the
+            mean loss differs from its prior mean, -scale_b.
+        units: Logarithm of the amount of the effects of single units beyond
+            the effect of the mean loss: how far salience weights differ from
+            equal weights.
+        answers: Logarithm of the amount of the effects of single tokens of the
+            right answers in the benchmark's own texts.
+        bend: Logarithm of the amount by which the exponent departs, toward
+            better models, from a straight line in the mean loss.
+        family: Logarithm of the amount by which models of one family deviate
+            together.
+        own: Logarithm of the amount by which a single model deviates.
         width: Prior standard deviation of the logarithms of the typical scale
             and of the six amounts.
         tilt: The deviation of a family is a straight line in the mean loss.
@@ -77,9 +79,9 @@ class Settings:
             The mean loss of a cluster of this size or more is a candidate for
             the mean loss that a benchmark follows.
         sound: A model is absurd if its mean loss is farther from the median
-            than this number of widths (`kernels.middle_and_width`). The
-            standardisation of losses, and the mean loss at which bends begin,
-            leave absurd models out.
+            than this number of widths (`kernels.middle_and_width`). Absurd
+            models are left out when deviations of units and mean losses of
+            groups are standardised, and where bends begin.
         outlier: A model counts less if its root mean squared error, when its
             family is left out, exceeds this number of expected deviations.
         most_models: Maximum number of models that hyper-parameters, and the

@@ -16,8 +16,7 @@ from csv_plugin.core.predicting import (ColumnsByLabel, ObservedAccuracies,
                                         Predictors, collect_features,
                                         fitted_benchmarks, known_items,
                                         predict_models)
-from csv_plugin.core.predictions import (NOT_YET, OBSERVED, Missing,
-                                         Predictions)
+from csv_plugin.core.predictions import NOT_YET, OBSERVED, Missing, Predictions
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_tables import scores_alone

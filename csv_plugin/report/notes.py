@@ -15,8 +15,8 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.arrays import Floats
 from csv_plugin.core.escaping import same_look
 from csv_plugin.core.formatting import interval, number, percent
+from csv_plugin.core.measurement_units import measurement_notes
 from csv_plugin.core.model_losses import MIXED
-from csv_plugin.core.other_units import unit_notes
 from csv_plugin.core.overall import MEAN_ERROR, Overall, mean_misses
 from csv_plugin.core.predictions import (NOT_YET, OBSERVED, Missing,
                                          Predictions, misses)
@@ -352,8 +352,9 @@ def far_notes(predictions: Predictions) -> Iterator[str]:
     has_value = np.isfinite(predictions.values)
     predicted = has_value & ~predictions.in_sample
     # Models in another unit have a note of their own.
-    has_other_unit = predictions.unit_factor != 1
-    yield from unit_notes(predictions.models, predictions.model_unit_factors)
+    has_other_unit = predictions.measurement_factor != 1
+    yield from measurement_notes(predictions.models,
+                                 predictions.model_measurement_factors)
     extrapolated = predictions.extrapolated & predicted & ~has_other_unit
     n_far = extrapolated.sum(axis=1)  # (models, methods)
     n_predicted = predicted.sum(axis=1)

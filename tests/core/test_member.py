@@ -17,7 +17,7 @@ NEW = np.array([-1])
 @pytest.mark.parametrize('kind', KINDS)
 def test_shares_sum_to_1(kind):
     for member in fitted(kind).members:
-        shares = member.posterior.shares
+        shares = member.fitted.shares
         np.testing.assert_allclose(shares.sum(axis=0), 1)
         assert (shares >= 0).all()
     np.testing.assert_allclose(fitted(kind).shares.sum(axis=0), 1)
@@ -26,7 +26,7 @@ def test_shares_sum_to_1(kind):
 def test_own_answers_are_found_where_they_matter():
     """By their benchmark, and by no other."""
     for member in fitted('answers').members:
-        shares, own = member.posterior.shares, member.scale.columns_of_answers
+        shares, own = member.fitted.shares, member.scale.columns_of_answers
         assert [*own] == [0, 2]
         assert shares[own[0], 0] > .9 and shares[own[2], 2] > .9
         assert not shares[own[0], [1, 2]].any()
@@ -38,7 +38,7 @@ def test_own_answers_that_say_nothing_are_not_followed():
     losses = KINDS['answers']()
     noise = {b: rng.permutation(part) for b, part in losses.answers.items()}
     member = fit(replace(losses, answers=noise))
-    shares, own = member.posterior.shares, member.scale.columns_of_answers
+    shares, own = member.fitted.shares, member.scale.columns_of_answers
     assert shares[own[0], 0] < .2 and shares[own[2], 2] < .2
 
 
@@ -125,15 +125,14 @@ def test_hyper_parameters_are_those_of_some_of_the_models():
     """The posterior is that of all of them."""
     plain = KINDS['plain']()
     member = fit(plain, Settings(most_models=12))
-    assert len(member.posterior.standardised) == N_MODELS
-    rows = rows_to_learn_from(member.posterior.standardised.means[:, 0],
+    assert len(member.fitted.standardised) == N_MODELS
+    rows = rows_to_learn_from(member.fitted.standardised.means[:, 0],
                               observed().accuracies, 12)
     changed = observed().accuracies.copy()
     changed[np.setdiff1d(np.arange(N_MODELS), rows)] = .5
     again = fit(plain, Settings(most_models=12), changed)
-    np.testing.assert_array_equal(member.posterior.hyper,
-                                  again.posterior.hyper)
-    assert np.abs(member.posterior.dual - again.posterior.dual).max() > .01
+    np.testing.assert_array_equal(member.fitted.hyper, again.fitted.hyper)
+    assert np.abs(member.fitted.dual - again.fitted.dual).max() > .01
 
 
 def test_models_that_lie_far_off_count_less_among_many():
@@ -141,8 +140,8 @@ def test_models_that_lie_far_off_count_less_among_many():
     best = np.nanargmax(values[:, 0])
     values[best] = .05
     member = fit(KINDS['plain'](), Settings(most_models=20), values)
-    assert len(member.posterior.standardised) > 20
-    assert member.posterior.doubt[best].max() > 0
+    assert len(member.fitted.standardised) > 20
+    assert member.fitted.doubt[best].max() > 0
 
 
 def test_every_benchmark_has_models_to_learn_from():
@@ -170,7 +169,7 @@ def test_likelier_candidates_have_larger_shares():
 def test_one_column_is_followed():
     one = UnitLosses.of(KINDS['plain']().units[:, :1])
     member = fit(one)
-    np.testing.assert_array_equal(member.posterior.shares, np.ones((1, 3)))
+    np.testing.assert_array_equal(member.fitted.shares, np.ones((1, 3)))
     better = replace(one, table=.9 * one.table)
     found = [
         member.exponents(member.scale(losses, np.arange(50, 50 + N_MODELS)))

@@ -15,12 +15,12 @@ NEAR = dict(rtol=1e-8, atol=1e-8)
 def posterior(kind, teaching=EVERY) -> Posterior:
     """That of the first form, as it was found, which can be fitted again."""
     member, observed = fitted(kind).members[0], fitted(kind).observed
-    part = Posterior(member.posterior.standardised, observed.accuracies,
-                     observed.n_items, member.posterior.floor, teaching,
+    part = Posterior(member.fitted.standardised, observed.accuracies,
+                     observed.n_items, member.fitted.floor, teaching,
                      member.form.straight, member.settings)
-    part.follow(member.posterior.shares)
-    part.hyper, part.doubt = member.posterior.hyper, member.posterior.doubt
-    part.settle(member.posterior.tangent_dual)
+    part.follow(member.fitted.shares)
+    part.hyper, part.doubt = member.fitted.hyper, member.fitted.doubt
+    part.settle(member.fitted.tangent_dual)
     return part
 
 
@@ -61,8 +61,8 @@ def test_families_left_out_are_refits(kind):
             rest._applied(part.hyper),
             Line(*(cells[~out] for cells in part.line)))
         left_out = part.standardised.take(out)
-        crosses = member.posterior.cross_covariances(left_out)
-        priors = member.posterior.prior_covariances(left_out)
+        crosses = member.fitted.cross_covariances(left_out)
+        priors = member.fitted.prior_covariances(left_out)
         for b, (cross, prior) in enumerate(zip(crosses, priors)):
             seen, cross = part.seen[out][:, b], cross[:, ~out]
             expected = part.settings.level - part.scales[b] * part.means[b]

@@ -1,4 +1,4 @@
-"""Models whose losses seem to be measured in another unit than the others."""
+"""Models whose losses seem to be in another unit of measurement."""
 import math
 
 import numpy as np
@@ -8,7 +8,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.comparing import compare
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.other_units import unit_factors
+from csv_plugin.core.measurement_units import measurement_factors
 from csv_plugin.report.notes import far_notes
 from csv_plugin.triage.judging import judge_runs
 
@@ -47,26 +47,31 @@ def new_models(losses):
 
 @pytest.mark.parametrize('factor', [BITS, math.log(2)])
 def test_all_models_in_another_unit_are_found(factor):
-    found = unit_factors(FITTED, FAMILIES, factor * NEW, UNITS)
+    found = measurement_factors(FITTED, FAMILIES, factor * NEW, UNITS, .05)
     assert found == pytest.approx(np.full(len(NEW), factor), rel=.1)
 
 
 def test_models_in_the_same_unit_have_a_factor_of_one():
     # Much better and much worse models, too.
     new = losses_of(np.linspace(-1, 2, 10), 2)
-    assert unit_factors(FITTED, FAMILIES, new, UNITS).tolist() == [1] * 10
+    assert measurement_factors(FITTED, FAMILIES, new, UNITS,
+                               .05).tolist() == [1] * 10
 
 
 def test_nothing_is_said_where_nothing_can_be_told():
-    few_units = unit_factors(FITTED, FAMILIES, BITS * NEW, UNITS[:5])
-    few_models = unit_factors(FITTED[:7], FAMILIES[:7], BITS * NEW, UNITS)
+    few_units = measurement_factors(FITTED, FAMILIES, BITS * NEW, UNITS[:5],
+                                    .05)
+    few_models = measurement_factors(FITTED[:7], FAMILIES[:7], BITS * NEW,
+                                     UNITS, .05)
     # If all units fall alike, a worse model looks like another unit.
     slopes = np.full(N_UNITS, .5)
     alike = losses_of(SKILL, 0, slopes)
     new = losses_of(SKILL[:6], 1, slopes)
-    same_slopes = unit_factors(alike, FAMILIES, BITS * new, UNITS)
-    with_zeros = unit_factors(FITTED, FAMILIES, 0 * NEW, UNITS)
-    for found in few_units, few_models, same_slopes, with_zeros:
+    same_slopes = measurement_factors(alike, FAMILIES, BITS * new, UNITS, .05)
+    with_zeros = measurement_factors(FITTED, FAMILIES, 0 * NEW, UNITS, .05)
+    one_family = measurement_factors(FITTED, ['a'] * N_MODELS, BITS * NEW,
+                                     UNITS, .05)
+    for found in (few_units, few_models, same_slopes, with_zeros, one_family):
         assert found.tolist() == [1] * len(NEW)
 
 
