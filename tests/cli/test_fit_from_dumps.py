@@ -298,7 +298,7 @@ FROM_DUMPS = dict(runs='', dumps='{}/dumps/*')
      'the validation set with fingerprint'),
     (FROM_DUMPS, 'a table of accuracies beside them, found none'),
     (dict(chance='scenes=0.25'), 'found --chance'),
-    (dict(models='{}/unsplit.csv'), 'no names in a column split'),
+    (dict(models='{}/unsplit.csv'), 'found no split of'),
     ({'scoring-lm': '{}/run'}, 'a causal LM and its tokenizer'),
     (dict(method='paper'), 'found 18 to train on and 0 to validate on'),
     ({'learning-rate': '3', 'steps': '3'}, 'found --learning-rate, --steps'),
