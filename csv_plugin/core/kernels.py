@@ -470,13 +470,15 @@ def _size(deviations: NDArray) -> float:
 def typical_losses(losses: NDArray) -> Floats:
     """Return the median of each unit's losses above 0, `(K,)`.
 
-    `losses` are `(M, K)`. The median is 1 if no loss of the unit is above 0.
+    `losses` are `(M, K)`, and are changed in place, as they may take much
+    memory. The median is 1 if no loss of the unit is above 0.
     """
     above = losses > 0
     n_models = len(losses)
     n_above = above.sum(axis=0)
     # For each unit, its losses above 0 in ascending order come first.
-    ordered = np.where(above, losses, np.inf)
+    ordered = losses
+    ordered[~above] = np.inf
     ordered.sort(axis=0)
     # The indices of the two losses in the middle, or twice the same index.
     lower_indices = (n_above - 1) // 2
@@ -531,10 +533,12 @@ def noise_of_units(values: NDArray, least: float) -> Floats:
     weighted sum of the model's values over units, with weights loading /
     noise^2. Factor, loadings and noise are refined in turns. To the square of
     each unit's noise, the square of `least` times the standard deviation of
-    the unit's values is added.
+    the unit's values is added. The values are changed in place, as they may
+    take much memory.
     """
     n_models = len(values)
-    centred = values - values.mean(axis=0)
+    centred = values
+    centred -= values.mean(axis=0)
     squares = np.einsum('mk,mk->k', centred, centred)
     variance = squares / n_models
     # The small number avoids a division by 0.
