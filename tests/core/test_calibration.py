@@ -15,6 +15,11 @@ def errors_of(degrees, stretch, seed=0):
     return stretch * rng.standard_t(degrees, SHAPE)
 
 
+def test_tails_of_three_degrees_are_told_from_four():
+    found = [fit_tails(errors_of(n, 1.2), ONES, 100, 2.5, 1.) for n in (3, 4)]
+    assert [tails.degrees for tails in found] == [3, 4]
+
+
 @pytest.mark.parametrize('degrees, stretch', [(3, 1.), (4, 1.5), (6, 1.3),
                                               (30, 1.), (30, 1.8)])
 def test_tails_of_errors_of_a_known_distribution(degrees, stretch):

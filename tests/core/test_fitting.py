@@ -237,6 +237,15 @@ def test_negative_losses_are_refused():
         fit_predictor(wrong, tables.accuracies, tables.groups)
 
 
+def test_a_loss_of_zero_is_a_loss():
+    tables = small_tables(n_models=12).only('easy')
+    values = tables.features.values.copy()
+    values[0, 0] = 0
+    features = replace(tables.features, values=values)
+    fitted = fit_predictor(features, tables.accuracies, tables.groups)
+    assert np.isfinite(fitted.predict(features).values).all()
+
+
 def test_one_family_is_enough():
     tables = small_tables(n_models=8, n_families=1).only('easy')
     predictor = fit_predictor(tables.features, tables.accuracies,

@@ -58,6 +58,14 @@ def test_models_in_the_same_unit_have_a_factor_of_one():
                                .05).tolist() == [1] * 10
 
 
+def test_eight_training_models_are_enough():
+    some = slice(None, None, 4)
+    found = measurement_factors(FITTED[some], FAMILIES[some], BITS * NEW,
+                                UNITS, .05)
+    assert len(FITTED[some]) == 8
+    assert found == pytest.approx(np.full(len(NEW), BITS), rel=.15)
+
+
 def test_nothing_is_said_where_nothing_can_be_told():
     few_units = measurement_factors(FITTED, FAMILIES, BITS * NEW, UNITS[:5],
                                     .05)

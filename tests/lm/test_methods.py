@@ -99,6 +99,17 @@ def test_columns_are_texts_and_tokens_of_answers():
         TABLE.losses.sum(axis=1) / sum(len(text.text) for text in TEXTS))
 
 
+def test_columns_of_two_benchmarks_follow_each_other():
+    source, units = token_columns(TABLE, TEXTS, TARGETS, ('sums', 'facts'))
+    values = source.features(TABLE).values
+    assert {*units.answers} == {'sums', 'facts'}
+    for name in ('sums', 'facts'):
+        of_source = TEXT_OF == 0 if name == 'sums' else TEXT_OF > 0
+        tokens = np.flatnonzero(ANSWERS & of_source)
+        np.testing.assert_allclose(values[:, units.answers[name]],
+                                   TABLE.losses[:, tokens])
+
+
 # ---- one model
 
 
