@@ -80,7 +80,9 @@ def _scoring_lm(args: argparse.Namespace) -> Optional[tuple[Any, Any]]:
                              'none', 'Name a scoring LM with --scoring-lm.')
         return None
     # This import loads torch, which takes seconds.
+    from csv_plugin.lm.hub import check_reachable
     from csv_plugin.lm.loading import load_scoring_lm
+    check_reachable('scoring LM', args.scoring_lm)
     return load_scoring_lm(args.scoring_lm, args.tokenizer,
                            args.trust_remote_code)
 

@@ -342,7 +342,10 @@ def _check_engine(args: argparse.Namespace, n_models: int) -> None:
 def _open_engine(model: str, args: argparse.Namespace) -> tuple[Any, Any]:
     """Return an engine that runs a model, and the tokenizer of the model."""
     from csv_plugin.lm.engines.protocol import EngineOptions
+    from csv_plugin.lm.hub import check_reachable
     from csv_plugin.lm.loading import load_tokenizer
+    if args.engine in ('transformers', 'vllm'):
+        check_reachable('model', model)
     tokenizer = load_tokenizer(args.tokenizer or model, args.trust_remote_code)
     try:
         open_engine = load_plugin(ENGINES, args.engine)

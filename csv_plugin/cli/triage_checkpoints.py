@@ -140,7 +140,7 @@ def _size_of_dumps(args: argparse.Namespace) -> Triage:
     info = read_models(args.models)
     check_names_in(', '.join(args.history), 'models', features.models,
                    args.models, info)
-    sizes = _sizes(args, info, features.models)
+    sizes = _sizes(args, info, features.models, features.models)
     return judge_sizes(predictor, features, *sizes)
 
 
@@ -162,7 +162,7 @@ def _of_tables(args: argparse.Namespace, is_size: bool) -> Triage:
     scores = scores.select(benchmarks=scores.benchmarks_run)
     notes = []
     if is_size:
-        sizes = _sizes(args, tables.info, past)
+        sizes = _sizes(args, tables.info, past, tables.features.models)
         families = [tables.families[model] for model in past]
         predictor = fit_predictor(tables.features, scores, families)
         triage = judge_sizes(predictor, tables.features, *sizes)
@@ -208,17 +208,18 @@ def _judged(args: argparse.Namespace, tables: ModelTables,
     return triage, families
 
 
-def _sizes(args: argparse.Namespace, info: Sizes,
-           past: Sequence[str]) -> tuple[Sizes, Sizes]:
+def _sizes(args: argparse.Namespace, info: Sizes, past: Sequence[str],
+           with_losses: Sequence[str]) -> tuple[Sizes, Sizes]:
     """Return the models to forecast from, and the models to forecast.
 
     The models to forecast have the requested size; the docstring of
-    `targets_of` describes them. `past` are the models of finished runs.
+    `targets_of` describes them. `past` are the models of finished runs, and
+    `with_losses` all models that have losses.
     """
     points = None
     if args.checkpoints:
         points = read_checkpoints(args.checkpoints)
-        check_described(args.checkpoints, points, past)
+        check_described(args.checkpoints, points, with_losses)
     last: Sequence[str] = last_checkpoints(past, points)
     # The scaling law needs models with different numbers of tokens. If all
     # runs end at the same number, earlier checkpoints are used as well.

@@ -379,18 +379,32 @@ def equal_rows(values: NDArray) -> tuple[Integers, Integers]:
     order = np.arange(len(values))
     # Parts of `order` whose rows are equal in all columns so far. Each column
     # sorts these parts in place, and divides them where its values differ.
-    tied = [order]
+    tied = []
+    if len(order):
+        tied.append(order)
+    # Parts whose rows are equal in all columns; they need no more sorting.
+    copies = []
     for column in values.T:
         still_tied = []
         for rows in tied:
             rows[:] = rows[np.argsort(column[rows], kind='stable')]
             in_order = column[rows]
             last_of_parts = np.flatnonzero(in_order[1:] != in_order[:-1])
+            if not len(last_of_parts):
+                still_tied.append(rows)
+                continue
             for part in np.split(rows, last_of_parts + 1):
-                if len(part) > 1:
+                if len(part) == 1:
+                    continue
+                row_of_part = values[part[0]]
+                if all(
+                        np.array_equal(row_of_part, row)
+                        for row in values[part]):
+                    copies.append(part)
+                else:
                     still_tied.append(part)
         tied = still_tied
     first = np.arange(len(values))
-    for rows in tied:
+    for rows in (*copies, *tied):
         first[rows] = rows[0]
     return order, first

@@ -38,7 +38,8 @@ def measurement_factors(fitted: NDArray, families: Sequence[str],
     """
     factors = np.ones(len(losses))
     n_fitted = len(fitted)
-    if n_fitted < LEAST_FITTED or len(columns) < LEAST_COLUMNS:
+    is_little = n_fitted < LEAST_FITTED or len(columns) < LEAST_COLUMNS
+    if is_little or not len(losses):
         return factors
     # Some columns, evenly spaced, are enough, and save time.
     most_columns = 300

@@ -263,22 +263,26 @@ class Overall:
         return np.where(is_training, np.nan, self.observed)
 
 
-def mean_misses(overall: Overall, method: str) -> list[Miss]:
+def mean_misses(overall: Overall, predictions: Predictions,
+                method: str) -> list[Miss]:
     """Return observed means outside of intervals, the farthest first.
 
-    Training models of the method are left out. Numbers are rounded as tables
-    show them: means to a tenth of a point, limits outwards to whole points.
-    The benchmark of each `Miss` is a text such as 'mean of 5'. The result is
-    empty if there are no means or no intervals.
+    Training models of the method are left out, and so are models that answered
+    fewer items than the intervals of `predictions` assume. Numbers are rounded
+    as tables show them: means to a tenth of a point, limits outwards to whole
+    points. The benchmark of each `Miss` is a text such as 'mean of 5'. The
+    result is empty if there are no means or no intervals.
     """
     view = overall.views.get(method)
     if view is None or not overall.has_means:
         return []
     p = overall.methods.index(method)
+    more_noise = predictions.more_noise.max(axis=(1, 2), initial=0)
     found = []
     for m, observed in enumerate(overall._held_out(p)):
         value = float(overall.values[m, p])
-        if math.isnan(observed) or math.isnan(view.low[m]):
+        is_unknown = math.isnan(observed) or math.isnan(view.low[m])
+        if is_unknown or more_noise[m] > 0:
             continue
         low = math.floor(percent(view.low[m])) / 100
         high = math.ceil(percent(view.high[m])) / 100

@@ -266,7 +266,7 @@ class Predictions(PublicNames):
         models: tuple[str, ...] = ()
         rows = []
         for table in tables:
-            models += table.models
+            models = (*models, *table.models)
             rows.append(table.observed)
         observed = np.concatenate(rows)
         return _joined(tables, 0, models=models, observed=observed)

@@ -607,6 +607,6 @@ def _weights(slopes: NDArray, uniform: NDArray) -> Floats:
     total /= uniform.sum()
     if total:
         slopes /= total
-    weights = np.full_like(uniform, np.nan)
+    weights = np.full(len(uniform), np.nan)
     weights[counted] = -slopes / shares
     return weights

@@ -3,7 +3,6 @@
 The packages that load models retry for minutes without a network.
 """
 import os
-from pathlib import Path
 
 from huggingface_hub import constants
 from huggingface_hub.utils import (HFValidationError, get_session,
@@ -16,18 +15,23 @@ from csv_plugin.io.files import FilePath
 def check_reachable(what: str, path: FilePath) -> None:
     """Raise an `InputError` if a model can only be on a hub out of reach.
 
-    `what` is 'model' or 'tokenizer', and `path` is a folder or a name on the
-    hub. Names are not checked if files of the model are in the cache of the
-    hub's client, or if this client is set to work offline.
+    `what` is what the error calls the model, and `path` is a folder or a name
+    on the hub. Names are not checked if files of the model are in the cache of
+    the hub's client, or if this client is set to work offline.
     """
     name = os.fspath(path)
-    cached = Path(constants.HF_HUB_CACHE, f'models--{name.replace("/", "--")}')
-    if constants.HF_HUB_OFFLINE or Path(name).exists() or cached.is_dir():
+    if constants.HF_HUB_OFFLINE or os.path.exists(name):
         return
     try:
         validate_repo_id(name)
     except HFValidationError:
         return
+    folder = f'models--{name.replace("/", "--")}'
+    # transformers still reads this older variable.
+    caches = constants.HF_HUB_CACHE, os.environ.get('TRANSFORMERS_CACHE', '')
+    for cache in caches:
+        if cache and os.path.isdir(os.path.join(cache, folder)):
+            return
     # Seconds to wait for any answer. The client uses the proxy, if one is set.
     longest = 10
     try:

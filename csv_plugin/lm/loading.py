@@ -27,7 +27,6 @@ from transformers import (AutoConfig, AutoModelForCausalLM, AutoTokenizer,
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
 from csv_plugin.lm.engines.causal_lm import input_device
-from csv_plugin.lm.hub import check_reachable
 from csv_plugin.lm.newer_files import (check_read, newer_writer,
                                        read_as_written,
                                        unread_tokenizer_settings)
@@ -59,7 +58,6 @@ def _as_input_error(what: str, path: FilePath) -> Iterator[None]:
             f'{what} {os.fspath(path)!r}', 'a folder or a name on the hub',
             'a file', 'Name the folder of the file. For a GGUF file, name the '
             'folder of the model that it was made from.')
-    check_reachable(what, path)
     try:
         yield
     except InputError:
@@ -96,10 +94,9 @@ def config_without_code(path: FilePath, remedy: str) -> Optional[Any]:
     the user can allow the code.
 
     Raises:
-        InputError: The model comes with code that would run, cannot be loaded
-            without it, or can only be on a hub that cannot be reached.
+        InputError: The model comes with code that would run, or cannot be
+            loaded without it.
     """
-    check_reachable('model', path)
     if os.path.exists(os.path.join(path, 'custom_generate')):
         raise _refusal(path, 'code of its own in custom_generate', remedy)
     try:

@@ -90,7 +90,7 @@ class FewTasksPartitioner(NaivePartitioner):
         # package by name.
         add_cfg = dict(add_cfg, custom_imports=_IMPORTS)
         tasks = super().partition(parts, work_dir, out_dir, add_cfg)
-        if not self.n_tasks:
+        if self.n_tasks is None or self.n_tasks < 1:
             return tasks
         joined = []
         for first in range(min(self.n_tasks, len(tasks))):

@@ -169,7 +169,7 @@ def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
         rest = [name for name in predictions.benchmarks if name not in main]
         yield ('Means leave out benchmarks that are not main benchmarks: '
                f'{first_names(rest)}.')
-    missed_means = mean_misses(overall, predictions.methods[0])
+    missed_means = mean_misses(overall, predictions, predictions.methods[0])
     if missed_means:
         named = []
         for miss in missed_means:

@@ -11,6 +11,7 @@ from csv_plugin.core.accuracies import AccuracyTable, places
 from csv_plugin.core.comparison import check_no_mean
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.measurement_units import measurement_notes
 from csv_plugin.core.predictions import MARKS
 from csv_plugin.core.predictor import Losses, Predictor
 from csv_plugin.io.tables import ModelInfo
@@ -70,7 +71,7 @@ def judge_runs(predictor: Predictor,
     models = features.models
     if history:
         earlier = predictor.features(history)
-        models += earlier.models
+        models = (*models, *earlier.models)
     notes: list[str] = []
     if checkpoints:
         notes = check_described('checkpoints', checkpoints, models)
@@ -267,10 +268,13 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
     flags = {flag: getattr(expected, flag) for flag in MARKS}
     forecasts = replace(forecasts, **flags)
     all_notes = [*notes, *notes_on_result(found, forecasts, known)]
+    measured = found.select(checkpoints)
+    all_notes += measurement_notes(measured.models,
+                                   measured.model_measurement_factors)
     return Triage.of(
         measure=measure,
         runs=runs,
-        predictions=found.select(checkpoints),
+        predictions=measured,
         ends=[part.end for part in ends],
         forecasts=forecasts,
         joint=joint_of_ends,

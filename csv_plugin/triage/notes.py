@@ -8,7 +8,6 @@ import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.measurement_units import measurement_notes
 from csv_plugin.core.predictions import NOT_YET, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.tables import ModelInfo
@@ -170,11 +169,10 @@ def notes_on_sizes(models: Mapping[str, ModelInfo],
 
 def notes_on_result(found: Predictions, forecasts: Predictions,
                     known: Optional[AccuracyTable]) -> Iterator[str]:
-    """Yield notes on known accuracies, on means, and on units of losses.
+    """Yield notes on known accuracies, and on what means leave out.
 
-    There is a note if none of the known accuracies was used. Further notes
-    name benchmarks that means leave out, and models whose losses seem to be
-    in another unit of measurement.
+    There is a note if none of the known accuracies was used. A further note
+    names the benchmarks that means leave out.
     """
     if known is not None:
         used = known.reindexed(found.models, found.benchmarks)
@@ -186,7 +184,6 @@ def notes_on_result(found: Predictions, forecasts: Predictions,
         names = ', '.join(forecasts.not_yet)
         yield (f'{names}: {NOT_YET} Means and ranks leave these benchmarks '
                'out.')
-    yield from measurement_notes(found.models, found.model_measurement_factors)
 
 
 def first_reason(refused: Mapping[str, str], default: str) -> str:

@@ -1,4 +1,6 @@
 """Feature columns: shapes, names and the all-token loss they add up to."""
+from time import process_time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -204,6 +206,16 @@ def test_tables_of_what_is_no_loss_are_refused():
         FeatureTable.of_losses(['a', 'b'], ['x', 'y'], [[1, 2], [3]])
     with pytest.raises(InputError, match='0 or more, found -1. .*the sign'):
         FeatureTable.of_losses(['a', 'b'], ['x'], [[2], [-1]])
+
+
+def test_many_copies_of_long_rows_take_little_time():
+    """Copies are not sorted again for every column."""
+    values = np.random.default_rng(0).exponential(size=(40, 20_000))
+    values[:20] = values[20:]
+    start = process_time()
+    order, first = equal_rows(values)
+    assert process_time() - start < 5
+    assert first.tolist() == [*range(20), *range(20)]
 
 
 @pytest.mark.parametrize('shape', [(50, 4), (200, 1), (1, 3), (0, 3), (9, 99)])

@@ -7,7 +7,7 @@ import pytest
 from csv_plugin.core.families import families_by_number
 from csv_plugin.core.kernels import (PARTS, AnswerScale, Scale, UnitLosses,
                                      covariances, noise_of_units, shared_parts,
-                                     variances, wiener)
+                                     typical_losses, variances, wiener)
 from csv_plugin.core.settings import Settings
 from tests.core.worlds import FAMILIES, KINDS, N_MODELS, N_UNITS, plain
 
@@ -19,6 +19,13 @@ NUMBERS = families_by_number(FAMILIES)
 
 def placed(losses, logarithms):
     return Scale(losses, logarithms, SETTINGS)(losses, NUMBERS)
+
+
+def test_typical_losses_are_medians_of_losses_above_zero():
+    losses = np.array([[3., 1, 0, 0], [5, 2, 4, 0], [1, 8, 2, 0], [9, 6, 0, 0],
+                       [7, 0, 9, 0]])
+    found = typical_losses(losses.copy())
+    assert found.tolist() == [5, 4, 4, 1]
 
 
 @pytest.mark.parametrize('logarithms', FORMS)

@@ -58,6 +58,11 @@ def test_models_in_the_same_unit_have_a_factor_of_one():
                                .05).tolist() == [1] * 10
 
 
+def test_no_models_have_no_factors():
+    found = measurement_factors(FITTED, FAMILIES, NEW[:0], UNITS, .05)
+    assert found.shape == (0, )
+
+
 def test_eight_training_models_are_enough():
     some = slice(None, None, 4)
     found = measurement_factors(FITTED[some], FAMILIES[some], BITS * NEW,
@@ -106,3 +111,18 @@ def test_triage_names_the_checkpoint():
     points = FeatureTable(('run@10', 'run@20'), losses.columns, losses.values)
     notes = judge_runs(predictor(), points).notes
     assert any(note.startswith('run@20 (1.4') for note in notes)
+
+
+def test_ends_of_runs_are_not_measured():
+    """The end of a run in bits is forecast; its checkpoint has the note."""
+    skills = np.array([.2, .3, .5, .25, .35, .55, .3, .4])
+    losses = losses_of(skills, 3)
+    losses[-2:] *= BITS
+    table = new_models(losses)
+    past = [f'{run}@{step}' for run in 'ab' for step in (10, 50, 100)]
+    features = FeatureTable((*past, 'c@10', 'c@50'), table.columns,
+                            table.values)
+    notes = judge_runs(predictor(), features.select(['c@10', 'c@50']),
+                       features.select(past)).notes
+    note, = [note for note in notes if 'in another unit' in note]
+    assert note.startswith('c@10 (1.4') and 'end of' not in note

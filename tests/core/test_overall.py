@@ -38,12 +38,14 @@ def test_means_outside_their_interval():
                                       .5), np.array(.4), np.array(.6),
                               np.array(False), in_sample, observed, 0.9)
     of_means = Overall.of(predictions)
-    assert mean_misses(of_means, 'p') == []
+    assert mean_misses(of_means, predictions, 'p') == []
     limits = np.full(6, .409), np.full(6, .591)
     view = MeanView(*limits, *np.full((3, 6), NAN))
     of_means = replace(of_means, views={'p': view})
     # 39.5 is below 40, and 40.5 is not.
-    below, far = mean_misses(of_means, 'p')[::-1]
+    below, far = mean_misses(of_means, predictions, 'p')[::-1]
+    few = replace(predictions, more_noise=np.full((6, 2, 1), .01))
+    assert mean_misses(of_means, few, 'p') == []
     assert (below.model, below.benchmark) == ('m3', 'mean of 2')
     assert (below.observed, below.low, below.high) == (.395, .4, .6)
     assert far.model == 'm4' and far.distance == pytest.approx(2)

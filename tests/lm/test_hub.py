@@ -45,3 +45,15 @@ def test_no_answer_is_told_at_once(server, tmp_path):
     check_reachable('model', tmp_path)
     (tmp_path / 'cache/models--no--model').mkdir(parents=True)
     check_reachable('model', 'no/model')
+
+
+def test_names_that_no_folder_can_have(server, tmp_path, monkeypatch):
+    """They are left to the packages that load models."""
+    check_reachable('model', 'x' * 300)
+    check_reachable('model', '/no/' + 'sub/' * 90 + 'm')
+    server.shutdown()
+    server.server_close()
+    # An older variable names another cache.
+    monkeypatch.setenv('TRANSFORMERS_CACHE', str(tmp_path / 'older'))
+    (tmp_path / 'older/models--no--model').mkdir(parents=True)
+    check_reachable('model', 'no/model')

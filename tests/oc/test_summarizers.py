@@ -607,8 +607,8 @@ def test_other_validation_set(run, tmp_path, capsys):
     assert table[2][4:] == ['-'] * 4
     [reason, *_] = notes(board)
     assert (f'expected a dump of {dataset_abbr(OTHER_TEXTS.fingerprint)}, '
-            'found only losses on other texts, in '
-            f'{dataset_abbr(TEXTS.fingerprint)}.safetensors.') in reason
+            'found only losses on other texts: '
+            f'{dataset_abbr(TEXTS.fingerprint)}.') in reason
     # A page would fail, as nothing is predicted.
     assert 'Next:' not in capsys.readouterr().out
 

@@ -88,7 +88,8 @@ def page_of(title: str, board: Leaderboard, sources: Sequence[PredictorFile],
     """
     pictures = _pictures(board, sources[0], columns, families)
     missed = [
-        *mean_misses(board.overall, board.predictions.methods[0]),
+        *mean_misses(board.overall, board.predictions,
+                     board.predictions.methods[0]),
         *misses(board.predictions),
     ]
     missed.sort(key=lambda miss: -abs(miss.distance))

@@ -55,7 +55,8 @@ def _draw_panel(axes: Axes, triage: Triage, benchmark: str,
             shift = shifts[end.name]
             _draw_forecast(axes, triage, end, b, own, shift)
             tokens.append(end.budget)
-    _scale(axes, min(tokens), max(tokens))
+    if tokens:
+        _scale(axes, min(tokens), max(tokens))
 
 
 def _shifts(triage: Triage) -> dict[str, float]:

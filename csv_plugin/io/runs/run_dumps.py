@@ -98,14 +98,18 @@ def read_run_dump(work_dir: FilePath, model: str,
             raise InputError('token losses', f'a dump of {abbr}',
                              f'none, because of this error: {failure}',
                              'Run again with -r to try again.')
+        if not fingerprint and dumps:
+            names = ', '.join(sorted(dumps))
+            raise NoDump('token losses', 'one set of texts', names,
+                         'Name a predictor, which says which texts to take.')
         present = 'none'
         remedy = ('Add it to the datasets of the run, or see the logs of the '
                   'model.')
         if dumps:
-            names = ', '.join(f'{name}{_SUFFIX}' for name in sorted(dumps))
-            present = f'only losses on other texts, in {names}'
-            remedy = ('Score the model on the texts of the predictor, or fit '
-                      'a predictor to losses on these other texts.')
+            names = ', '.join(sorted(dumps))
+            present = f'only losses on other texts: {names}'
+            remedy = ('Score the model on these texts, or use a predictor of '
+                      'the texts that were scored.')
         raise NoDump('token losses', f'a dump of {abbr}', present, remedy)
     return merge_dumps(map(read_model_dump, parts.values()))
 

@@ -91,7 +91,7 @@ def train_paper_head(table: LossTable,
     models = table.models
     losses = counted_losses(table, table.scored)
     if watched is not None:
-        models += watched.models
+        models = (*models, *watched.models)
         of_watched = counted_losses(watched, table.scored)
         losses = np.concatenate([losses, of_watched])
     losses = losses / table.n_chars.sum()

@@ -66,10 +66,11 @@ def test_two_validation_sets_in_one_run(tmp_path):
         read_run_dump(tmp_path, 'm', FINGERPRINT)
     assert (
         f'expected a dump of {dataset_abbr(FINGERPRINT)}, found only '
-        'losses on other texts, in '
-        f'{dataset_abbr(OTHER_TEXTS.fingerprint)}.safetensors. Score') in str(
-            caught.value)
+        'losses on other texts: '
+        f'{dataset_abbr(OTHER_TEXTS.fingerprint)}. Score') in str(caught.value)
     write_losses(tmp_path, 'm', LOSSES)
+    with pytest.raises(InputError, match='one set of texts, found .*, '):
+        read_run_dump(tmp_path, 'm', '')
     assert len(read_ids(tmp_path)) == 5
 
 
