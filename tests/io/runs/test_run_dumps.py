@@ -64,10 +64,10 @@ def test_two_validation_sets_in_one_run(tmp_path):
     write_losses(tmp_path, 'm', model_losses(0.1, OTHER_TEXTS), OTHER_TEXTS)
     with pytest.raises(InputError) as caught:
         read_run_dump(tmp_path, 'm', FINGERPRINT)
-    assert (
-        f'expected a dump of {dataset_abbr(FINGERPRINT)}, found only '
-        'losses on other texts: '
-        f'{dataset_abbr(OTHER_TEXTS.fingerprint)}. Score') in str(caught.value)
+    assert (f'expected a dump of {dataset_abbr(FINGERPRINT)}, found only '
+            'losses on other texts: '
+            f'{dataset_abbr(OTHER_TEXTS.fingerprint)}. Score') in str(
+                caught.value)
     write_losses(tmp_path, 'm', LOSSES)
     with pytest.raises(InputError, match='one set of texts, found .*, '):
         read_run_dump(tmp_path, 'm', '')
