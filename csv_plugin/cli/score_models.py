@@ -344,7 +344,9 @@ def _open_engine(model: str, args: argparse.Namespace) -> tuple[Any, Any]:
     from csv_plugin.lm.engines.protocol import EngineOptions
     from csv_plugin.lm.hub import check_reachable
     from csv_plugin.lm.loading import load_tokenizer
-    if args.engine in ('transformers', 'vllm'):
+
+    # Other engines may load models from elsewhere.
+    if args.engine == 'transformers':
         check_reachable('model', model)
     tokenizer = load_tokenizer(args.tokenizer or model, args.trust_remote_code)
     try:

@@ -58,6 +58,16 @@ def test_models_in_the_same_unit_have_a_factor_of_one():
                                .05).tolist() == [1] * 10
 
 
+def test_a_loss_of_zero_hides_no_other_model():
+    new = BITS * NEW
+    new[0, 0] = 0
+    fitted = FITTED.copy()
+    fitted[0, 1] = 0
+    fitted[:, 2] = 0
+    found = measurement_factors(fitted, FAMILIES, new, UNITS, .05)
+    assert found[1:] == pytest.approx(np.full(len(NEW) - 1, BITS), rel=.15)
+
+
 def test_no_models_have_no_factors():
     found = measurement_factors(FITTED, FAMILIES, NEW[:0], UNITS, .05)
     assert found.shape == (0, )
@@ -81,10 +91,10 @@ def test_nothing_is_said_where_nothing_can_be_told():
     alike = losses_of(SKILL, 0, slopes)
     new = losses_of(SKILL[:6], 1, slopes)
     same_slopes = measurement_factors(alike, FAMILIES, BITS * new, UNITS, .05)
-    with_zeros = measurement_factors(FITTED, FAMILIES, 0 * NEW, UNITS, .05)
+    negative = measurement_factors(FITTED, FAMILIES, -NEW, UNITS, .05)
     one_family = measurement_factors(FITTED, ['a'] * N_MODELS, BITS * NEW,
                                      UNITS, .05)
-    for found in (few_units, few_models, same_slopes, with_zeros, one_family):
+    for found in (few_units, few_models, same_slopes, negative, one_family):
         assert found.tolist() == [1] * len(NEW)
 
 
