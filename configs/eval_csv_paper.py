@@ -39,8 +39,9 @@ model_dataset_combinations = [
 ]
 summarizer = dict(
     type=PredictedSummarizer, predictors=[('predicted', predictor)])
-# At most eight processes: one for each GPU of a large machine.
+# At most eight processes run models: one for each GPU of a large machine.
 infer['runner']['max_num_workers'] = 8
+# Answers are graded by as many processes, which need no GPU.
 eval['n_tasks'] = 8
 eval['runner']['max_num_workers'] = 8
 work_dir = 'outputs/paper'

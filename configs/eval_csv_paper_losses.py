@@ -31,8 +31,9 @@ models = with_own_code([*base_models, *chat_models, *unsplit_models], own_code)
 datasets = [salience_texts(texts)]
 summarizer = dict(
     type=PredictedSummarizer, predictors=[('predicted', predictor)])
-# At most eight processes: one for each GPU of a large machine.
+# At most eight processes run models: one for each GPU of a large machine.
 infer['runner']['max_num_workers'] = 8
+# Answers are graded by as many processes, which need no GPU.
 eval['n_tasks'] = 8
 eval['runner']['max_num_workers'] = 8
 work_dir = 'outputs/paper_losses'

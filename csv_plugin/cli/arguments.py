@@ -3,6 +3,7 @@ import argparse
 import json
 import os
 import select
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from csv_plugin.core.escaping import one_line
 from csv_plugin.io.files import FilePath, check_is_folder, sole_writer
 
 #: Exit code that shells report if the signal SIGPIPE ends a program.
-UNREAD = 128 + 13
+UNREAD = 128 + signal.SIGPIPE
 #: File descriptor of standard output.
 STDOUT = 1
 

@@ -53,7 +53,8 @@ MODELS_AT_ONCE = 100
 #: Largest number of units that are clustered. Time and memory of clustering
 #: grow with the square of this number.
 CLUSTERED = 1000
-#: Added to widths before a division by them, to avoid a division by 0.
+#: Widths and mean squares are at least this, or this is added to them, to
+#: avoid a division by 0.
 TINY = 1e-12
 #: Digits after the point that standardised losses are rounded to. Rounding
 #: removes differences in last bits, which the unit of losses and the order of

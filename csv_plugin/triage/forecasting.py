@@ -26,14 +26,13 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.arrays import Floats
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.kernels import TINY
 from csv_plugin.triage.future_losses import LossForecast, worse_and_better
 from csv_plugin.triage.runs import Run
 
 #: Minimum number of earlier runs for a forecast. The error of a forecast is
 #: measured by forecasting one earlier run from another.
 LEAST_RUNS = 2
-#: Lower bound of mean squares, to avoid division by 0.
-LEAST_SQUARE = 1e-12
 
 
 class GainLaw:
@@ -113,7 +112,7 @@ class GainLaw:
         usual_errors = exponents - self.left_out[:, 0]
         square = np.mean(errors_of_better**2)
         usual_square = np.mean(usual_errors**2)
-        ratio = square / max(usual_square, LEAST_SQUARE)
+        ratio = square / max(usual_square, TINY)
         return max(1.0, math.sqrt(ratio))
 
     def _covariances(self, states: NDArray) -> Floats:
@@ -140,8 +139,8 @@ def _inverse_squares(deviations: NDArray) -> Floats:
     squares = deviations**2
     mean_squares = squares.mean(axis=0)
     of_losses = mean_squares[1:]
-    exponent_square = max(mean_squares[0], LEAST_SQUARE)
-    loss_square = max(of_losses.sum(), LEAST_SQUARE)
+    exponent_square = max(mean_squares[0], TINY)
+    loss_square = max(of_losses.sum(), TINY)
     weights = np.empty_like(mean_squares)
     weights[0] = 1 / exponent_square
     weights[1:] = 1 / loss_square
