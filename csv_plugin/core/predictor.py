@@ -212,11 +212,25 @@ class Predictor(PublicNames):
 
     @property
     def left_out(self) -> Floats:
-        """Accuracies predicted for the fitted models, `(n, B)`.
+        """Accuracies that check the fit, predicted for its n models, `(n, B)`.
 
-        Each model is predicted from models of other families.
+        If `leaves_families_out`, each model is predicted from models of other
+        families.
         """
         return self.model.left_out.accuracies
+
+    @property
+    def leaves_families_out(self) -> bool:
+        """True if each fitted model is checked by a fit without its family.
+
+        Predictors by the method `paper`, and no others, are curves of
+        capability scores, and are checked without such fits. Their `left_out`
+        are predictions of the validation models by the trained heads. On a
+        benchmark where no validation model was run, they are predictions of
+        all fitted models.
+        """
+        has_scores = bool(self.fit.units.answers)
+        return not (isinstance(self.model, CurveModel) and has_scores)
 
     @property
     def outliers(self) -> dict[str, float]:

@@ -23,7 +23,7 @@ from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.report.leaderboard_tables import mean_cells, rank_cells
 from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.notes import why_outside_means
-from csv_plugin.report.study_tables import FIT_LEGEND, fit_errors
+from csv_plugin.report.study_tables import fit_errors, fit_legend
 
 #: Number of shades for weights from 0 to full colour. Each shade is a class in
 #: the style sheet.
@@ -162,7 +162,7 @@ def render(page: Page) -> str:
         levels=range(N_LEVELS, 0, -1),
         fit_errors=fit_errors,
         mean_error=MEAN_ERROR,
-        fit_legend=FIT_LEGEND)
+        fit_legend=fit_legend)
 
 
 def write_page(path: FilePath, page: Page) -> None:
