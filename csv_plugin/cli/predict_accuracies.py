@@ -286,7 +286,7 @@ def _notes_on_screen(board: Leaderboard) -> list[str]:
     main = predictions.methods[0]
     hidden = {DIFFERENCES, *predictions.legend()}
     view = board.overall.views.get(main)
-    if view is None or not (view.first < view.last).any():
+    if view is None or not (view.ranks.first < view.ranks.last).any():
         hidden.add(range_note(predictions.level))
     shown = predictions.select(methods=[main])
     legend = []

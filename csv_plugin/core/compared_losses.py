@@ -23,17 +23,18 @@ class ComparedLosses(NamedTuple):
 
     The models are in this order: the runs of A, the runs of B, and further
     runs of one recipe. `n_runs` are the numbers of runs of A and of B. `texts`
-    are the names of the texts or items. `losses`, `(M, S)`, are what each text
-    adds to the mean loss: a row adds up to the mean loss of the model.
-    `shares`, `(S,)`, are the shares of the texts in all characters; for a
-    table of losses, they are the weights of its columns in the mean loss.
+    are the names of the texts or items. `contributions`, `(M, S)`, are what
+    each text adds to the mean loss: the loss of the text times its share, so
+    that a row adds up to the mean loss of the model. `shares`, `(S,)`, are the
+    shares of the texts in all characters; for a table of losses, they are the
+    weights of its columns in the mean loss.
     `features` has the feature columns for a predictor; it is None without a
     predictor.
     """
     n_runs: tuple[int, int]
     texts: tuple[str, ...]
     shares: NDArray
-    losses: NDArray
+    contributions: NDArray
     features: Optional[FeatureTable]
 
     @property
@@ -48,7 +49,7 @@ class ComparedLosses(NamedTuple):
         With them, the difference of the means over the runs of B and over the
         runs of A is a weighted sum. Further runs of one recipe have weight 0.
         """
-        found = np.zeros(len(self.losses))
+        found = np.zeros(len(self.contributions))
         n_a, n_b = self.n_runs
         found[:n_a] = -1 / n_a
         found[n_a:n_a + n_b] = 1 / n_b
@@ -57,7 +58,7 @@ class ComparedLosses(NamedTuple):
     @property
     def recipes(self) -> list[slice]:
         """Return the rows of each recipe that has two or more runs."""
-        n_further = len(self.losses) - self.n_compared
+        n_further = len(self.contributions) - self.n_compared
         found = []
         first = 0
         for n_of_recipe in (*self.n_runs, n_further):
@@ -68,8 +69,8 @@ class ComparedLosses(NamedTuple):
         return found
 
 
-def measure(models: Sequence[RunLosses], n_runs: tuple[int, int],
-            predictor: Optional[Predictor]) -> ComparedLosses:
+def losses_by_text(models: Sequence[RunLosses], n_runs: tuple[int, int],
+                   predictor: Optional[Predictor]) -> ComparedLosses:
     """Return the losses of the models on each text or item.
 
     `models` has a dump for each model, or a table for each. Their order and
@@ -79,23 +80,23 @@ def measure(models: Sequence[RunLosses], n_runs: tuple[int, int],
     """
     dumps: list[TokenLossDump] = []
     tables: list[FeatureTable] = []
-    for part in models:
-        if isinstance(part, TokenLossDump):
-            dumps.append(part)
+    for losses in models:
+        if isinstance(losses, TokenLossDump):
+            dumps.append(losses)
         else:
-            tables.append(part)
+            tables.append(losses)
     if dumps and tables:
         raise InputError('losses of the compared models',
                          'token losses of all, or tables of all',
                          'token losses of some, tables of others',
                          'Give losses of one kind for all models.')
     if dumps:
-        return _measure_dumps(dumps, n_runs, predictor)
-    return _measure_tables(tables, n_runs, predictor)
+        return _of_dumps(dumps, n_runs, predictor)
+    return _of_tables(tables, n_runs, predictor)
 
 
-def _measure_tables(tables: Sequence[FeatureTable], n_runs: tuple[int, int],
-                    predictor: Optional[Predictor]) -> ComparedLosses:
+def _of_tables(tables: Sequence[FeatureTable], n_runs: tuple[int, int],
+               predictor: Optional[Predictor]) -> ComparedLosses:
     """Return the losses of tables of one model each, in their unit."""
     columns = predictor.columns if predictor else tables[0].columns
     rows = []
@@ -123,12 +124,12 @@ def _measure_tables(tables: Sequence[FeatureTable], n_runs: tuple[int, int],
     counted = np.flatnonzero(columns.uniform)
     shares = columns.uniform[counted]
     texts = tuple(columns.units[k] for k in counted)
-    losses = values[:, counted] * shares
-    return ComparedLosses(n_runs, texts, shares, losses, features)
+    contributions = values[:, counted] * shares
+    return ComparedLosses(n_runs, texts, shares, contributions, features)
 
 
-def _measure_dumps(dumps: Sequence[TokenLossDump], n_runs: tuple[int, int],
-                   predictor: Optional[Predictor]) -> ComparedLosses:
+def _of_dumps(dumps: Sequence[TokenLossDump], n_runs: tuple[int, int],
+              predictor: Optional[Predictor]) -> ComparedLosses:
     """Return the losses of dumps, in nats per character.
 
     They are counted on the tokens of the predictor's tokenizer or, without a
@@ -156,8 +157,9 @@ def _measure_dumps(dumps: Sequence[TokenLossDump], n_runs: tuple[int, int],
         by_text.append(of_texts)
     n_chars = table.n_chars.sum()
     shares = table.n_chars / n_chars
-    losses = np.array(by_text) / n_chars
-    return ComparedLosses(n_runs, table.text_ids, shares, losses, features)
+    contributions = np.array(by_text) / n_chars
+    return ComparedLosses(n_runs, table.text_ids, shares, contributions,
+                          features)
 
 
 def stand_in_names(n_runs: tuple[int, int],

@@ -12,7 +12,7 @@ import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.compared_losses import (ComparedLosses, RunLosses,
-                                             measure, stand_in_names)
+                                             losses_by_text, stand_in_names)
 from csv_plugin.core.comparison import MEAN, Comparison, name_of
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.differences import (Answers, difference_of_losses,
@@ -117,7 +117,7 @@ def compare(a: Optional[Runs] = None,
         notes += _notes_on_engines(n_runs, compared)
         notes += _notes_on_steps(names)
         compared += same_recipe
-        measured = measure(compared, n_runs, predictor)
+        measured = losses_by_text(compared, n_runs, predictor)
         differences, more_notes = _compare_losses(measured, names, predictor,
                                                   same_family, level, margin)
         found += differences
@@ -177,7 +177,7 @@ def _compare_losses(measured: ComparedLosses, runs: Sequence[str],
         factors = predictor.measurement_factors(measured.features)
         notes += measurement_notes(measured.features.models, factors)
     if n_runs == (1, 1):
-        of_a, of_b = measured.losses[:2]
+        of_a, of_b = measured.contributions[:2]
         if np.array_equal(of_a, of_b):
             notes.append('A and B have the same losses. One of the two may be '
                          'a wrong file.')
@@ -196,11 +196,11 @@ def _listed(runs: Optional[Runs]) -> list[RunLosses]:
 def _names_of(runs: Sequence[RunLosses], default: str) -> tuple[str, ...]:
     """Return the names of the runs, or the default name if `runs` is empty."""
     names = []
-    for part in runs:
-        if isinstance(part, TokenLossDump):
-            names.append(part.info.model)
+    for run in runs:
+        if isinstance(run, TokenLossDump):
+            names.append(run.info.model)
         else:
-            names.append(part.models[0])
+            names.append(run.models[0])
     return tuple(names or [default])
 
 
@@ -316,9 +316,9 @@ def _notes_on_engines(n_runs: tuple[int, int],
                       models: Sequence[RunLosses]) -> list[str]:
     """Return notes on differences in how the losses were measured."""
     infos = {}
-    for name, part in zip(stand_in_names(n_runs), models):
-        if isinstance(part, TokenLossDump):
-            infos[name] = part.info
+    for name, model in zip(stand_in_names(n_runs), models):
+        if isinstance(model, TokenLossDump):
+            infos[name] = model.info
     return mixed_engines(infos)
 
 
@@ -359,11 +359,11 @@ def _notes_on_predictor(predictor: Predictor,
                      'so the interval is too narrow.')
     not_yet = []
     without_items = []
-    for part in predictor.benchmarks:
-        if part.at_chance:
-            not_yet.append(part.benchmark)
-        elif not part.n_items:
-            without_items.append(part.benchmark)
+    for fit in predictor.benchmarks:
+        if fit.at_chance:
+            not_yet.append(fit.benchmark)
+        elif not fit.n_items:
+            without_items.append(fit.benchmark)
     if not_yet:
         notes.append(f'{_listed_names(not_yet)}: not predictable yet, so no '
                      'difference is predicted.')
@@ -388,9 +388,9 @@ def _notes_on_distance(predictor: Predictor, joint: Joint,
     predictions = predictor.predictions(compared, names, level)
     extrapolated = predictions.extrapolated.any(axis=(0, 2))
     far = []
-    for part, is_far in zip(predictor.benchmarks, extrapolated):
-        if is_far and not part.at_chance:
-            far.append(part.benchmark)
+    for fit, is_far in zip(predictor.benchmarks, extrapolated):
+        if is_far and not fit.at_chance:
+            far.append(fit.benchmark)
     if not far:
         return []
     return [f'{_listed_names(far)}: far from the training models.']
@@ -431,9 +431,10 @@ def _benchmarks_of_mean(pairs: Sequence[PairedAnswers],
         return {pair.benchmark for pair in pairs}
     of_a, _ = accuracies
     main = set()
-    for part in found:
-        if part.kind == OBSERVED and part.benchmark in of_a.main:
-            main.add(part.benchmark)
+    for difference in found:
+        name = difference.benchmark
+        if difference.kind == OBSERVED and name in of_a.main:
+            main.add(name)
     return main
 
 
@@ -441,53 +442,55 @@ def _decisive(found: Sequence[Difference], predictor: Optional[Predictor],
               observed: set[str], decided_by: str) -> Difference:
     """Return the difference whose verdict is the verdict of the comparison.
 
-    `decided_by` is the name of a benchmark, 'mean' or 'loss', which then
-    decides. With '', the first of these that exists decides: the mean, the
-    first main benchmark, another benchmark, the loss. There is one exception.
-    If the difference is predicted and its verdict is 'cannot tell', the loss
-    decides if its verdict is better or worse, in the direction of the
-    predicted difference.
+    `observed` are the benchmarks that the observed mean is over, and
+    `decided_by` is '' or the name of a benchmark, 'mean' or 'loss'. The rules:
 
-    For the same benchmark or mean, a combined difference is taken before an
-    observed difference, and an observed difference before a predicted one.
-    With a predictor, there is an exception for an observed mean. It is taken
-    before a predicted mean and before the main benchmarks only if it is over
-    main benchmarks of the predictor alone, and over all of them that are
-    predictable. `observed` are the benchmarks that the observed mean is over.
+    1. Of several differences with the same name, a combined one is taken
+       before an observed one, and an observed one before a predicted one. With
+       a predictor, an observed mean counts as the mean of the comparison only
+       if it is over main benchmarks of the predictor alone, and over all of
+       them that are predictable. Otherwise, a predicted mean is taken before
+       it, and so are the main benchmarks.
+    2. The difference with the name `decided_by` is taken, if it is given.
+    3. Otherwise, the first of these that exists is taken: the mean, the first
+       main benchmark, another benchmark, the loss.
+    4. If 3 takes a predicted difference with the verdict 'cannot tell', the
+       loss is taken instead, if its verdict is better or worse in the
+       direction of the predicted difference.
     """
     main = []
-    is_of_main = True
+    mean_is_of_main = True
     if predictor:
         main = predictable_main(predictor)
         has_all = observed.issuperset(main)
-        is_of_main = has_all and observed.issubset(predictor.main)
-    named: dict[str, Difference] = {}
-    usual = [MEAN, *main]
+        mean_is_of_main = has_all and observed.issubset(predictor.main)
+    by_name: dict[str, Difference] = {}
+    order_of_choice = [MEAN, *main]
     # A later kind replaces an earlier one.
     for kind in (LOSS, PREDICTED, OBSERVED, COMBINED):
-        for part in found:
-            if part.kind != kind:
+        for difference in found:
+            if difference.kind != kind:
                 continue
-            name = name_of(part)
+            name = name_of(difference)
             is_observed_mean = kind == OBSERVED and name == MEAN
-            if is_observed_mean and not is_of_main:
-                if MEAN in named:
+            if is_observed_mean and not mean_is_of_main:
+                if MEAN in by_name:
                     # The predicted mean stays.
                     continue
-                usual = [*main, MEAN]
-            named[name] = part
+                order_of_choice = [*main, MEAN]
+            by_name[name] = difference
     if decided_by:
-        if decided_by not in named:
-            choices = ', '.join(named)
+        if decided_by not in by_name:
+            choices = ', '.join(by_name)
             raise InputError('what decides', f'one of {choices}',
                              repr(decided_by), 'Let one of these decide.')
-        return named[decided_by]
-    loss = named.pop(LOSS, None)
+        return by_name[decided_by]
+    loss = by_name.pop(LOSS, None)
     if loss is None:
-        return _first_of(named, usual)
-    if not named:
+        return _first_of(by_name, order_of_choice)
+    if not by_name:
         return loss
-    chosen = _first_of(named, usual)
+    chosen = _first_of(by_name, order_of_choice)
     is_undecided = chosen.kind == PREDICTED and chosen.verdict == UNCLEAR
     direction = BETTER if chosen.value > 0 else WORSE
     if is_undecided and loss.verdict == direction:
@@ -495,14 +498,14 @@ def _decisive(found: Sequence[Difference], predictor: Optional[Predictor],
     return chosen
 
 
-def _first_of(named: Mapping[str, Difference],
-              usual: Sequence[str]) -> Difference:
-    """Return the first difference in the order of the names `usual`.
+def _first_of(by_name: Mapping[str, Difference],
+              order_of_choice: Sequence[str]) -> Difference:
+    """Return the first difference in the order of these names.
 
     Differences with other names come last, in their own order.
     """
-    for name in usual:
-        if name in named:
-            return named[name]
-    first, *_ = named.values()
+    for name in order_of_choice:
+        if name in by_name:
+            return by_name[name]
+    first, *_ = by_name.values()
     return first

@@ -2,11 +2,12 @@
 
 The mean-loss baseline and the method of the paper predict accuracies along a
 curve (Eq. 2), without any estimate of their errors. This file adds a
-distribution, which is estimated from the errors of each model when its family
-is left out of the fit. On a benchmark, the exponents of all models scatter
-about the curve independently, with the same standard deviation. `core.joint`
-uses a `CurveModel` in the same way as the full model of accuracies
-(core.accuracy_model).
+distribution, which is estimated from predictions that check the curves. For
+the baseline, each model is predicted by curves that were fitted without its
+family. For the method of the paper, the validation models are predicted. On a
+benchmark, the exponents of all models scatter about the curve independently,
+with the same standard deviation. `core.joint` uses a `CurveModel` in the same
+way as the full model of accuracies (core.accuracy_model).
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,37 +63,45 @@ class Curves:
 class CurveModel:
     """Predict accuracies along curves, with a distribution.
 
-    `left_out_accuracies`, `(M, B)`, are predictions for the fitted models from
-    curves that were fitted without the model's family, NaN where there is no
-    such prediction. A benchmark without any of them gets the median variance
-    of the other benchmarks. `variance`, `(B,)`, is the variance of exponents
-    about each curve. The other attributes are as in `AccuracyModel`.
+    `checked_accuracies`, `(M, B)`, are the predictions for the M fitted models
+    whose errors show how far accuracies scatter about the curves, NaN where
+    there is no such prediction. For the baseline, a prediction comes from
+    curves that were fitted without the model's family. For `paper`, there are
+    predictions of the validation models, or of all fitted models on a
+    benchmark where no validation model was run. A benchmark without any such
+    prediction gets the median variance of the other benchmarks.
+
+    `variance`, `(B,)`, is the variance of exponents about each curve. It does
+    not grow with the distance from the fitted models, so `usual_deviations`,
+    its root, is also the deviation of every prediction, and no prediction is
+    marked as far from the fitted models. The other attributes are as in
+    `AccuracyModel`; `left_out` contains the checked accuracies.
     """
 
     def __init__(self,
                  curves: Curves,
-                 left_out_accuracies: NDArray,
+                 checked_accuracies: NDArray,
                  observed: Observed,
                  settings: Settings = Settings()) -> None:
         self.curves = curves
         self.observed = observed
         self.settings = settings
-        self.left_out_accuracies = left_out_accuracies
+        self.checked_accuracies = checked_accuracies
         self.floor = curves.floor
         self.noise = 1 / filled_items(observed.n_items)
         # How far accuracies are above the floor: 0 at the floor, 1 at 1.
-        above = left_out_accuracies - self.floor
+        above = checked_accuracies - self.floor
         most = np.maximum(1 - self.floor, TINY)
         share = np.clip(above / most, *SHARES)
-        errors = observed.accuracies - left_out_accuracies
+        errors = observed.accuracies - checked_accuracies
         self.variance = self._variance(errors, share)
         self.usual_deviations = np.sqrt(self.variance)
         odds = share / (1 - share)
         exponents = np.log(odds)
         families = families_by_number(observed.families)
-        left_out_rows = Exponents(exponents, families)
-        self._left_out_rows = left_out_rows
-        mean, variance = self.exponents([left_out_rows])
+        checked_rows = Exponents(exponents, families)
+        self._checked_rows = checked_rows
+        mean, variance = self.exponents([checked_rows])
         self.left_out = LeftOut.of(mean, variance, observed.accuracies,
                                    self.floor, self.noise)
         # Tails are fitted to all benchmarks. If the stretch could be below 1,
@@ -108,9 +117,9 @@ class CurveModel:
     def _variance(self, errors: NDArray, share: NDArray) -> NDArray:
         """Return the variance of exponents about each curve, `(B,)`.
 
-        `errors`, `(M, B)`, are observed minus predicted accuracies, where the
-        curve was fitted to the other families. `share`, `(M, B)`, is
-        (predicted accuracy - floor) / (1 - floor), clipped to `SHARES`.
+        `errors`, `(M, B)`, are observed minus checked accuracies. `share`,
+        `(M, B)`, is (checked accuracy - floor) / (1 - floor), clipped to
+        `SHARES`.
         """
         # Least standard deviation of an exponent, and the standard deviation
         # if no benchmark has any error to estimate it from.
@@ -120,7 +129,7 @@ class CurveModel:
         slopes = (1 - self.floor) * share * (1 - share)
         squares = np.where(seen, slopes**2, 0)
         square_slope = squares.sum(axis=0)
-        predicted = self.left_out_accuracies
+        predicted = self.checked_accuracies
         noise = self.noise * predicted * (1 - predicted)
         # The variance follows from E[error^2 - noise of items] = slope^2 x
         # variance of the exponent, with both sides summed over models.
@@ -139,8 +148,8 @@ class CurveModel:
     def model_errors(self) -> Floats:
         """Return each fitted model's root mean squared error, `(M,)`.
 
-        Each model is predicted without its family, and errors are divided by
-        their predicted standard deviations.
+        These are errors of checked accuracies, divided by their predicted
+        standard deviations.
         """
         return model_errors(self.left_out.errors)
 
@@ -163,12 +172,12 @@ class CurveModel:
         return self._joint(Exponents(exponents, numbers))
 
     def left_out_joint(self) -> Joint:
-        """Predict each fitted model from other families; return a `Joint`.
+        """Return the joint distribution about the checked accuracies.
 
-        The means and variances of a model come from a fit without its family;
-        see `AccuracyModel.left_out_joint`.
+        For the baseline, it predicts each fitted model from other families,
+        like `AccuracyModel.left_out_joint`.
         """
-        return self._joint(self._left_out_rows)
+        return self._joint(self._checked_rows)
 
     def _joint(self, rows: Exponents) -> Joint:
         """Return the joint distribution of the models with these exponents."""
@@ -200,7 +209,7 @@ def mean_loss_model(loss: NDArray, observed: Observed) -> CurveModel:
     chance = observed.chance
     curves = _mean_loss_curves(loss, accuracies, chance)
     # Predictions for each family from all other families.
-    left_out = np.full(accuracies.shape, np.nan)
+    checked = np.full(accuracies.shape, np.nan)
     names = np.asarray(observed.families)
     for family in np.unique(names):
         out = names == family
@@ -208,17 +217,17 @@ def mean_loss_model(loss: NDArray, observed: Observed) -> CurveModel:
         if not kept.any():
             continue
         accuracies_kept = accuracies[kept]
-        part = _mean_loss_curves(loss[kept], accuracies_kept, chance)
+        curves_kept = _mean_loss_curves(loss[kept], accuracies_kept, chance)
         one_column = loss[out, None]
-        exponents = part.exponents(one_column)
-        predicted = accuracy_of(exponents, part.floor)
+        exponents = curves_kept.exponents(one_column)
+        predicted = accuracy_of(exponents, curves_kept.floor)
         # Where no model of another family was run, there is no prediction.
         alone = np.isnan(accuracies_kept).all(axis=0)
         predicted[:, alone] = np.nan
-        left_out[out] = predicted
+        checked[out] = predicted
     was_not_run = np.isnan(accuracies)
-    left_out[was_not_run] = np.nan
-    return CurveModel(curves, left_out, observed)
+    checked[was_not_run] = np.nan
+    return CurveModel(curves, checked, observed)
 
 
 def _mean_loss_curves(loss: NDArray, accuracies: NDArray,

@@ -40,13 +40,12 @@ def difference_of_losses(measured: ComparedLosses, level: float) -> Difference:
         InputError: The noise is unknown, because there is a single text and no
             recipe has two or more runs.
     """
-    # Each text's losses are already weighted by its share.
-    means = measured.losses.sum(axis=1)
+    means = measured.contributions.sum(axis=1)
     noises = {}
     # A single text does not show the noise of texts. If the noise of runs is
     # unknown, too, `text_noise` raises the error.
     if len(measured.texts) > 1 or not measured.recipes:
-        gaps = measured.weights @ measured.losses
+        gaps = measured.weights @ measured.contributions
         sources = []
         for name in measured.texts:
             source, _, _ = name.rpartition('/')
@@ -82,18 +81,18 @@ def predictable(predictor: Predictor) -> list[str]:
     Accuracies on all other benchmarks are not predictable yet.
     """
     found = []
-    for part in predictor.benchmarks:
-        if not part.at_chance:
-            found.append(part.benchmark)
+    for fit in predictor.benchmarks:
+        if not fit.at_chance:
+            found.append(fit.benchmark)
     return found
 
 
 def predictable_main(predictor: Predictor) -> list[str]:
     """Return the predictable benchmarks that count in means."""
     found = []
-    for part in predictor.benchmarks:
-        if part.main and not part.at_chance:
-            found.append(part.benchmark)
+    for fit in predictor.benchmarks:
+        if fit.main and not fit.at_chance:
+            found.append(fit.benchmark)
     return found
 
 
@@ -110,22 +109,22 @@ def predicted_differences(predictor: Predictor, joint: Joint,
     # For each difference, the weights of the benchmarks in it, `(B,)`.
     single = np.eye(len(names))
     of_single = dict(zip(names, single))
-    shares = {name: of_single[name] for name in predictable(predictor)}
+    weights_of = {name: of_single[name] for name in predictable(predictor)}
     main = predictable_main(predictor)
     if len(main) > 1:
-        check_no_mean('predictor', shares)
+        check_no_mean('predictor', weights_of)
         is_main = np.isin(names, main)
-        shares[MEAN] = is_main / len(main)
+        weights_of[MEAN] = is_main / len(main)
     n_items = {}
-    for part in predictor.benchmarks:
-        n_items[part.benchmark] = part.n_items
+    for fit in predictor.benchmarks:
+        n_items[fit.benchmark] = fit.n_items
     found = []
-    for name, share in shares.items():
-        difference = _predicted_difference(joint, measured, name, share, level,
-                                           margin)
+    for name, weights in weights_of.items():
+        difference = _predicted_difference(joint, measured, name, weights,
+                                           level, margin)
         n_of_benchmark = n_items.get(name)
         if n_of_benchmark:
-            values = joint.accuracies @ share
+            values = joint.accuracies @ weights
             by_items = _detectable_by_items(difference, values, measured,
                                             n_of_benchmark)
             difference = replace(difference, by_items=by_items)
@@ -134,23 +133,23 @@ def predicted_differences(predictor: Predictor, joint: Joint,
 
 
 def _predicted_difference(joint: Joint, measured: ComparedLosses, name: str,
-                          share: NDArray, level: float,
+                          weights: NDArray, level: float,
                           margin: float) -> Difference:
     """Return the predicted difference of one benchmark or of a mean.
 
-    `share`, `(B,)`, has the weights of the benchmarks, which add up to 1, and
-    `name` is the name of the benchmark or `MEAN`.
+    `weights`, `(B,)`, are the weights of the benchmarks, which add up to 1,
+    and `name` is the name of the benchmark or `MEAN`.
     """
     n_compared = measured.n_compared
     compared = joint.take(np.arange(n_compared))
     of_models = measured.weights[:n_compared]
-    weights = np.outer(of_models, share)
-    shift = compared.sum(weights, level)
+    of_accuracies = np.outer(of_models, weights)
+    shift = compared.sum(of_accuracies, level)
     tails = joint.model.tails
     noise = Noise.of_sum(shift, level, tails.degrees)
     noises = {PREDICTOR: noise}
     if measured.recipes:
-        values = joint.accuracies @ share
+        values = joint.accuracies @ weights
         noises[RUNS] = _noise_of_recipes(values, measured)
     return Difference(
         kind=PREDICTED,
@@ -161,12 +160,12 @@ def _predicted_difference(joint: Joint, measured: ComparedLosses, name: str,
         margin=margin)
 
 
-def _detectable_by_items(part: Difference, accuracies: NDArray,
+def _detectable_by_items(predicted: Difference, accuracies: NDArray,
                          measured: ComparedLosses,
                          n_items: int) -> Optional[float]:
     """Return the difference that running the benchmark could detect.
 
-    `part` is the predicted difference on this benchmark, and `accuracies`,
+    `predicted` is the predicted difference on this benchmark. `accuracies`,
     `(M,)`, are the accuracies that are predicted for it. The result is None in
     the same case as `Difference.detectable`.
     """
@@ -178,9 +177,9 @@ def _detectable_by_items(part: Difference, accuracies: NDArray,
     noise = items_noise((of_a, of_b), n_items, measured.n_runs)
     noises = {ITEMS: noise}
     # Observed accuracies would have the same noise of runs.
-    if RUNS in part.noises:
-        noises[RUNS] = part.noises[RUNS]
-    observed = replace(part, noises=noises)
+    if RUNS in predicted.noises:
+        noises[RUNS] = predicted.noises[RUNS]
+    observed = replace(predicted, noises=noises)
     return observed.detectable
 
 
@@ -227,9 +226,9 @@ def differences_of_answers(pairs: Sequence[PairedAnswers],
     answers are on exactly the `main` benchmarks.
     """
     predicted = {}
-    for part in found:
-        if part.kind == PREDICTED:
-            predicted[part.benchmark] = part
+    for difference in found:
+        if difference.kind == PREDICTED:
+            predicted[difference.benchmark] = difference
     benchmarks = {pair.benchmark for pair in pairs}
     if benchmarks != {*main}:
         predicted.pop(MEAN, None)
@@ -251,16 +250,16 @@ def differences_of_answers(pairs: Sequence[PairedAnswers],
         observed.append(difference)
     with_runs = []
     combined = []
-    for part in observed:
-        other = predicted.get(part.benchmark)
+    for difference in observed:
+        other = predicted.get(difference.benchmark)
         if other is None:
-            with_runs.append(part)
+            with_runs.append(difference)
             continue
         if RUNS in other.noises:
-            noises = {**part.noises, RUNS: other.noises[RUNS]}
-            part = replace(part, noises=noises)
-        with_runs.append(part)
-        combined.append(combine(other, part))
+            noises = {**difference.noises, RUNS: other.noises[RUNS]}
+            difference = replace(difference, noises=noises)
+        with_runs.append(difference)
+        combined.append(combine(other, difference))
     return [*with_runs, *combined]
 
 
@@ -297,19 +296,19 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
     b = b.select(benchmarks=names)
     # For each difference, the weights of the benchmarks in it, `(B,)`.
     single = np.eye(len(names))
-    shares = dict(zip(names, single))
+    weights_of = dict(zip(names, single))
     is_main = np.isin(names, a.main)
     n_main = is_main.sum()
     if n_main > 1:
-        check_no_mean('accuracies', shares)
-        shares[MEAN] = is_main / n_main
+        check_no_mean('accuracies', weights_of)
+        weights_of[MEAN] = is_main / n_main
     found = []
-    for name, share in shares.items():
-        of_a = a.values @ share
-        of_b = b.values @ share
+    for name, weights in weights_of.items():
+        of_a = a.values @ weights
+        of_b = b.values @ weights
         noises = {}
         if n_runs == (1, 1):
-            noises[ITEMS] = _noise_of_items(a, b, share, items)
+            noises[ITEMS] = _noise_of_items(a, b, weights, items)
         else:
             noises[RUNS] = run_noise((of_a, of_b), n_runs)
         value = of_b.mean() - of_a.mean()
@@ -353,12 +352,12 @@ def _is_complete(table: AccuracyTable, benchmark: str) -> bool:
     return not np.isnan(accuracies).any()
 
 
-def _noise_of_items(a: AccuracyTable, b: AccuracyTable, share: NDArray,
+def _noise_of_items(a: AccuracyTable, b: AccuracyTable, weights: NDArray,
                     items: Mapping[str, int]) -> Noise:
     """Return the noise of items of the difference of two single runs.
 
-    `share`, `(B,)`, has the weights of the benchmarks of `a` and `b` in the
-    difference, and `items` the number of items of each benchmark by name.
+    `weights`, `(B,)`, are the weights of the benchmarks of `a` and `b` in the
+    difference, and `items` has the number of items of each benchmark by name.
     """
     (all_of_a, ) = a.values.tolist()
     (all_of_b, ) = b.values.tolist()
@@ -369,4 +368,4 @@ def _noise_of_items(a: AccuracyTable, b: AccuracyTable, share: NDArray,
         # Student's t, as for answers, so that a few items decide nothing.
         freedom = max(n_items - 1, 1)
         noises.append(Noise.even(normal.error, freedom))
-    return noise_of_sum(noises, share)
+    return noise_of_sum(noises, weights)

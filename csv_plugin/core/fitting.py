@@ -21,7 +21,7 @@ from csv_plugin.core.accuracy_model import AccuracyModel
 from csv_plugin.core.arrays import Integers
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.curve_model import CurveModel, mean_loss_model
-from csv_plugin.core.features import FeatureTable, equal_rows
+from csv_plugin.core.features import Columns, FeatureTable, equal_rows
 from csv_plugin.core.observed import LEAST_MODELS, Observed
 from csv_plugin.core.predictor import BenchmarkFit, Fit, Predictor, Units
 from csv_plugin.core.settings import Settings
@@ -57,7 +57,7 @@ def fit_predictor(
     with threadpool_limits(limits=1, user_api='blas'):
         losses = fit.units.losses(fit.losses, fit.benchmarks)
         model = AccuracyModel(losses, fit.observed, settings)
-    return _predictor(features, fit, model)
+    return predictor_of(features.columns, fit, model)
 
 
 def fit_mean_loss_predictor(features: FeatureTable,
@@ -74,7 +74,7 @@ def fit_mean_loss_predictor(features: FeatureTable,
     fit = _prepared(features, accuracies, families, units)
     mean_losses = fit.losses @ features.columns.uniform
     model = mean_loss_model(mean_losses, fit.observed)
-    return _predictor(features, fit, model)
+    return predictor_of(features.columns, fit, model)
 
 
 def _prepared(features: FeatureTable, accuracies: AccuracyTable,
@@ -108,7 +108,7 @@ def _prepared(features: FeatureTable, accuracies: AccuracyTable,
     tokens = units.tokens
     losses[:, tokens] = losses[:, tokens].astype(np.float32)
     return Fit(
-        names=tuple(accuracies.models[row] for row in rows),
+        models=tuple(accuracies.models[row] for row in rows),
         benchmarks=accuracies.benchmarks,
         main=accuracies.main,
         losses=losses,
@@ -151,19 +151,27 @@ def _in_order(losses: NDArray, accuracies: NDArray, known: NDArray,
     # does not depend on the order of columns. Models with equal sums are
     # ordered by their smallest losses.
     del cells  # They take as much memory as the losses.
-    part = losses[np.ix_(kept, columns)]
-    part.sort(axis=1)
-    smallest = part[:, :3]
-    sums = part.sum(axis=1)
+    ascending = losses[np.ix_(kept, columns)]
+    ascending.sort(axis=1)
+    smallest = ascending[:, :3]
+    sums = ascending.sum(axis=1)
     # `lexsort` sorts by its last key first.
     in_order = np.lexsort((*smallest.T, sums))
     return kept[in_order]
 
 
-def _predictor(features: FeatureTable, fit: Fit,
-               model: Union[AccuracyModel, CurveModel]) -> Predictor:
-    """Return the predictor of a fitted statistical model."""
-    mean_losses = fit.losses @ features.columns.uniform
+def predictor_of(
+    columns: Columns,
+    fit: Fit,
+    model: Union[AccuracyModel, CurveModel],
+    notes: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+) -> Predictor:
+    """Return the predictor of a model of accuracies that was fitted just now.
+
+    `columns` describes the columns of `fit.losses`. `notes` are as in
+    `benchmark_fits`.
+    """
+    mean_losses = fit.losses @ columns.uniform
     lowest = mean_losses.min()
     highest = mean_losses.max()
     versions = {
@@ -172,10 +180,10 @@ def _predictor(features: FeatureTable, fit: Fit,
         'scipy': scipy.__version__
     }
     return Predictor(
-        features.columns,
+        columns,
         fit,
         model,
-        benchmarks=benchmark_fits(fit, model),
+        benchmarks=benchmark_fits(fit, model, notes),
         versions=versions,
         mean_losses=np.array([lowest, highest]))
 
@@ -192,12 +200,13 @@ def benchmark_fits(
     observed = fit.observed
     left_out = model.left_out
     families = np.array(observed.families)
-    all_errors = left_out.accuracies - observed.accuracies
+    # These errors are in accuracies; `left_out.errors` are standardised.
+    accuracy_errors = left_out.accuracies - observed.accuracies
     fits = []
     for b, name in enumerate(fit.benchmarks):
         was_run = ~np.isnan(observed.accuracies[:, b])
         rows = np.flatnonzero(was_run)
-        errors = all_errors[rows, b]
+        errors = accuracy_errors[rows, b]
         families_run = np.unique(families[rows])
         # Errors are only known with models of two or more families.
         error = expected = np.nan
@@ -210,7 +219,7 @@ def benchmark_fits(
             benchmark=name,
             chance=float(observed.chance[b]),
             n_items=int(observed.n_items[b]),
-            fit_models=tuple(fit.names[row] for row in rows),
+            fit_models=tuple(fit.models[row] for row in rows),
             main=name in fit.main,
             at_chance=bool(observed.at_chance[b]),
             error=float(error),

@@ -64,12 +64,13 @@ def measurement_factors(fitted: NDArray, families: Sequence[str],
     logs_fitted = np.log(np.maximum(fitted / typical, least_share))
     logs = np.log(np.maximum(losses / typical, least_share))
     # The constants of training models, each family from the other families.
-    sound = np.full(n_fitted, np.nan)
+    constants_of_fitted = np.full(n_fitted, np.nan)
     names = np.array(families)
     for family in np.unique(names):
         is_in = names == family
-        sound[is_in] = _constants(logs_fitted[~is_in], logs_fitted[is_in])
-    sizes = np.abs(sound)
+        constants_of_fitted[is_in] = _constants(logs_fitted[~is_in],
+                                                logs_fitted[is_in])
+    sizes = np.abs(constants_of_fitted)
     known_sizes = sizes[~np.isnan(sizes)]
     if not len(known_sizes):
         return factors
@@ -110,8 +111,9 @@ nats. Measure all losses in the same unit.']
 def _constants(fitted: NDArray, logs: NDArray) -> Floats:
     """Return what all logarithms of a model's losses have in common, `(M,)`.
 
-    The logarithms `logs`, `(M, K)`, are explained by the slopes of columns
-    times how good the model is, plus this constant, by weighted least squares.
+    The logarithms of a model, a row of `logs`, `(M, K)`, are explained by the
+    slopes of columns times how good the model is, plus this constant, by
+    weighted least squares.
     The slopes and the weights come from the logarithms of N other models,
     `fitted`, `(N, K)`. The constant is NaN if these models cannot tell it.
     """
@@ -140,6 +142,7 @@ def _constants(fitted: NDArray, logs: NDArray) -> Floats:
     spread = weights @ away**2
     if spread == 0:
         return unknown
-    # How good a model is does not change the sum that has these weights.
+    # The constant is the intercept of the weighted regression of logarithms on
+    # slopes, a sum over columns with these weights.
     by_column = weights * (1 - middle * away / spread)
     return logs @ by_column

@@ -18,7 +18,7 @@ from csv_plugin.core.accuracies import places
 from csv_plugin.core.arrays import Booleans, Floats
 from csv_plugin.core.formatting import percent
 from csv_plugin.core.joint import DRAWS, Joint
-from csv_plugin.core.predictions import Miss, Predictions
+from csv_plugin.core.predictions import Miss, Predictions, farthest_first
 
 #: Label in tables of the mean absolute difference between predicted and
 #: observed means of held-out models.
@@ -50,19 +50,32 @@ class NamedJoint(NamedTuple):
         return NamedJoint(tuple(kept), self.benchmarks, joint)
 
 
-class MeanView(NamedTuple):
-    """What a joint distribution says about the mean accuracies of M models.
+class RankRanges(NamedTuple):
+    """Ranges of ranks of M models or runs; rank 1 is the best.
 
-    `low` and `high` are the limits of the intervals of the means, fractions.
     `first` and `last` are the best and the worst rank in the range of likely
-    ranks. `best` is the probability that the model has the largest mean. Each
-    array is `(M,)`, NaN where unknown.
+    ranks. `best` is the probability of rank 1. Each array is `(M,)`, NaN where
+    unknown.
     """
-    low: Floats
-    high: Floats
     first: Floats
     last: Floats
     best: Floats
+
+    @classmethod
+    def unknown(cls, n_models: int) -> 'RankRanges':
+        """Return ranges that are NaN for all models."""
+        return cls(*np.full((3, n_models), np.nan))
+
+
+class MeanView(NamedTuple):
+    """What a joint distribution says about the mean accuracies of M models.
+
+    `low` and `high`, `(M,)`, are the limits of the intervals of the means,
+    fractions, NaN where unknown. `ranks` are ranks by these means.
+    """
+    low: Floats
+    high: Floats
+    ranks: RankRanges
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,12 +116,12 @@ class Overall:
         not_yet = predictions.not_yet
         names = [name for name in predictions.main if name not in not_yet]
         predictions = predictions.select(benchmarks=names)
-        chosen = _chosen(predictions)
-        benchmarks = compress(predictions.benchmarks, chosen)
-        observed = _means(predictions.observed[:, chosen])
-        values = _means(predictions.values[:, chosen])
+        of_means = _benchmarks_of_means(predictions)
+        benchmarks = compress(predictions.benchmarks, of_means)
+        observed = _means(predictions.observed[:, of_means])
+        values = _means(predictions.values[:, of_means])
         has_mean = ~np.isnan(values)
-        cells_fitted = predictions.in_sample[:, chosen]
+        cells_fitted = predictions.in_sample[:, of_means]
         in_sample = cells_fitted.any(axis=1) & has_mean
         # Methods with a mean.
         kept = has_mean.any(axis=0)
@@ -132,8 +145,9 @@ class Overall:
     def _view(self, method: str, named: NamedJoint, level: float) -> MeanView:
         """Return what a method's joint distribution says about the means.
 
-        Only `ranked` models get ranks. `level` is the probability that an
-        interval holds the mean, and that a range of ranks holds the rank.
+        Only the models of the mask `has_rank` get ranks. `level` is the
+        probability that an interval holds the mean, and that a range of ranks
+        holds the rank.
         """
         p = self.methods.index(method)
         means = self.values[:, p]
@@ -141,13 +155,14 @@ class Overall:
         # Indices of the benchmarks and models in the joint distribution.
         columns = np.array(places(self.benchmarks, named.benchmarks))
         rows = np.array(places(self.models, named.models))
-        unknown = np.full((5, len(rows)), np.nan)
-        view = MeanView(*unknown)
+        unknown = np.full(len(rows), np.nan)
+        ranks = RankRanges.unknown(len(rows))
+        view = MeanView(unknown, unknown.copy(), ranks)
         _, low, high = named.joint.means(columns, level)
         known_rows = rows[has_mean]
         view.low[has_mean] = low[known_rows]
         view.high[has_mean] = high[known_rows]
-        ranked = has_mean & self.ranked
+        ranked = has_mean & self.has_rank
         n_ranked = ranked.sum()
         if n_ranked:
             # The largest number of ranks to draw, for all models together, and
@@ -160,10 +175,9 @@ class Overall:
             joint = named.joint.take(rows[ranked])
             draws = joint.draws(n_draws)
             drawn_means = draws[:, :, columns].mean(axis=2)
-            order = order_of(drawn_means, level)
-            view.first[ranked] = order.first
-            view.last[ranked] = order.last
-            view.best[ranked] = order.best
+            ranges = rank_ranges(drawn_means, level)
+            for unknown_ranks, known_ranks in zip(view.ranks, ranges):
+                unknown_ranks[ranked] = known_ranks
         return view
 
     @property
@@ -176,7 +190,7 @@ class Overall:
         return len(self.benchmarks) > 1
 
     @property
-    def ranked(self) -> Booleans:
+    def has_rank(self) -> Booleans:
         """Mask of the models that get ranks, `(M,)`.
 
         If no model has an observed mean, these are all models. Otherwise they
@@ -194,18 +208,23 @@ class Overall:
         return found
 
     def observed_ranks(self) -> Floats:
-        """Return the ranks by observed means, `(M,)`; NaN if not `ranked`."""
-        means = np.where(self.ranked, self.observed, np.nan)
-        return ranks(means)
+        """Return the ranks by observed means, `(M,)`.
+
+        Ranks of models outside of the mask `has_rank` are NaN.
+        """
+        means = np.where(self.has_rank, self.observed, np.nan)
+        return column_ranks(means)
 
     def predicted_ranks(self) -> Floats:
-        """Return the ranks by predicted means, `(M, P)`; NaN if not `ranked`.
+        """Return the ranks by predicted means, `(M, P)`.
+
+        Ranks of models outside of the mask `has_rank` are NaN.
         """
         means = self.values.copy()
-        means[~self.ranked] = np.nan
-        return ranks(means)
+        means[~self.has_rank] = np.nan
+        return column_ranks(means)
 
-    def order(self) -> list[int]:
+    def best_first(self) -> list[int]:
         """Return the indices of the models, the largest mean first.
 
         Models are sorted by their mean by the first method, or by their
@@ -238,13 +257,14 @@ class Overall:
             errors.append(error)
         return errors
 
-    def agreement(self, method: str, least: int = 5) -> tuple[float, int]:
+    def agreement(self, method: str) -> tuple[float, int]:
         """Return Spearman's rank correlation, and the number of models.
 
         The correlation is between observed means and the method's means, over
-        the held-out models that have both. It is NaN if they are fewer than
-        `least`.
+        the held-out models that have both. It is NaN if they are too few.
         """
+        # The smallest number of models whose correlation is shown.
+        least = 5
         p = self.methods.index(method)
         observed = self._held_out(p)
         predicted = self.values[:, p]
@@ -289,27 +309,13 @@ def mean_misses(overall: Overall, predictions: Predictions,
         observed = round(percent(observed), 1) / 100
         if low <= observed <= high:
             continue
-        limit = high if observed > high else low
-        width = abs(limit - value)
-        distance = (observed - value) / width if width else math.inf
         found.append(
             Miss(overall.models[m], f'mean of {len(overall.benchmarks)}',
-                 observed, value, low, high, distance))
-    return sorted(found, key=lambda miss: -abs(miss.distance))
+                 observed, value, low, high))
+    return farthest_first(found)
 
 
-class Order(NamedTuple):
-    """Ranges of ranks of M models or runs; rank 1 is the best.
-
-    `first` and `last` are the best and the worst rank in the range of likely
-    ranks. `best` is the probability of rank 1. Each array is `(M,)`.
-    """
-    first: Floats
-    last: Floats
-    best: Floats
-
-
-def order_of(draws: NDArray, level: float) -> Order:
+def rank_ranges(draws: NDArray, level: float) -> RankRanges:
     """Return the ranges of ranks of M models, from n draws, `(n, M)`.
 
     A draw has one accuracy, or one mean accuracy, for each model. Ranges of
@@ -318,8 +324,7 @@ def order_of(draws: NDArray, level: float) -> Order:
     """
     n_models = draws.shape[1]
     if n_models < 2:
-        unknown = np.full((3, n_models), np.nan)
-        return Order(*unknown)
+        return RankRanges.unknown(n_models)
     best_first = np.argsort(-draws, axis=1)
     # Sorting the indices in this order gives the position of each model.
     drawn_ranks = 1 + np.argsort(best_first, axis=1)
@@ -329,10 +334,10 @@ def order_of(draws: NDArray, level: float) -> Order:
         drawn_ranks, probabilities, axis=0, method='inverted_cdf')
     is_best = drawn_ranks == 1
     best = is_best.mean(axis=0)
-    return Order(first, last, best)
+    return RankRanges(first, last, best)
 
 
-def _chosen(predictions: Predictions) -> Booleans:
+def _benchmarks_of_means(predictions: Predictions) -> Booleans:
     """Return the mask of the benchmarks that means are taken over, `(B,)`.
 
     The benchmarks to choose from are the benchmarks that the first method
@@ -380,7 +385,7 @@ def _means(accuracies: Floats) -> Floats:
     return np.round(means, 12)
 
 
-def ranks(values: ArrayLike) -> Floats:
+def column_ranks(values: ArrayLike) -> Floats:
     """Return the ranks of values within each column, 1 for the largest.
 
     NaN stays NaN. Equal values share the best rank of the group. A

@@ -9,7 +9,7 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.model_losses import DumpInfo, TokenLossDump
 from csv_plugin.core.overall import NamedJoint
-from csv_plugin.core.predictions import (UNKNOWN_BENCHMARK, Cell, Missing,
+from csv_plugin.core.predictions import (UNKNOWN_BENCHMARK, CellNames, Missing,
                                          Predictions)
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
@@ -130,7 +130,7 @@ def predict_models(
     """
     by_label: dict[str, Optional[Predictions]] = {}
     joints: dict[str, NamedJoint] = {}
-    missing: dict[Cell, Missing] = {}
+    missing: dict[CellNames, Missing] = {}
     for label, predictor in predictors.items():
         by_label[label] = None
         names: Sequence[str] = benchmarks

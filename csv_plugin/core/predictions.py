@@ -1,5 +1,6 @@
 """Predicted accuracies beside observed ones, and reasons for gaps."""
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress, islice, product
 from types import MappingProxyType
@@ -23,13 +24,13 @@ OBSERVED = 'observed'
 PREDICTED = 'predicted'
 
 #: Names of a model, a benchmark, and a method (or `OBSERVED`).
-Cell = tuple[str, str, str]
+CellNames = tuple[str, str, str]
 #: Names of one axis, or a mapping from new names to the old names.
 Names = Union[Sequence[str], Mapping[str, str]]
 
-#: Fields of `Predictions` of shape `(M, B, P)`, and the value that each has in
-#: a cell without a prediction.
-_CUBES: dict[str, Any] = {
+#: Fields of `Predictions` of shape `(M, B, P)`. Maps each to its value in a
+#: cell without a prediction.
+_EMPTY_CELL: dict[str, Any] = {
     'values': np.nan,
     'low': np.nan,
     'high': np.nan,
@@ -41,7 +42,7 @@ _CUBES: dict[str, Any] = {
     'more_noise': 0.0,
     'measurement_factor': 1.0,
 }
-#: Fields of `_CUBES` that are neither fields of `Prediction` nor in files.
+#: Names in `_EMPTY_CELL` that are no fields of `Prediction`, and not in files.
 _INTERNAL = 'more_noise', 'measurement_factor'
 #: The mark that is shown behind a prediction for each flag, in this order.
 MARKS = {
@@ -53,13 +54,15 @@ MARKS = {
 #: The mark of predictions that say little, see `Predictions.says_little`.
 SAYS_LITTLE = '~'
 #: The meaning of `SAYS_LITTLE`, for users.
-LITTLE = (f'{SAYS_LITTLE} says little: the interval covers more than half of '
-          'the range from guessing to 100.')
+LITTLE_MEANING = (
+    f'{SAYS_LITTLE} says little: the interval covers more than half of '
+    'the range from guessing to 100.')
 
-#: The meaning of the mark `>`.
-FAR = ('far from the training models: the predicted standard deviation of the '
-       'exponent is more than 1.5 times the usual one of families left out, '
-       'so expect errors of 1.5 times the usual ones, or more')
+#: The meaning of the mark `>`, for users.
+FAR_MEANING = (
+    'far from the training models: the predicted standard deviation of the '
+    'exponent is more than 1.5 times the usual one of families left out, '
+    'so expect errors of 1.5 times the usual ones, or more')
 #: Note for users on benchmarks where all training models are at chance.
 NOT_YET = ('not predictable yet, because all training models are at chance. '
            'Whether another model is better than chance cannot be told from '
@@ -98,13 +101,13 @@ class Prediction:
     `low` and `high` are the limits of its interval, fractions, and `level` is
     the coverage that the interval is meant to have, such as 0.9.
     `extrapolated` is True if the model lies so far from the training models
-    that errors of at least 1.5 times the usual ones are expected, see `FAR`.
-    `in_sample`
-    is True if the predictor was fitted to the accuracy of this model on this
-    benchmark, or if the prediction was made from this accuracy itself.
-    `with_scores` is True if known accuracies of the model on other benchmarks,
-    or of other models of its family, changed the prediction. `at_chance` is
-    True if all training models are at chance, so that the benchmark is not
+    that errors of at least 1.5 times the usual ones are expected, see
+    `FAR_MEANING`. `in_sample` is True if the predictor was fitted to the
+    accuracy of this model on this benchmark, or if this accuracy is known
+    (`known` in `Predictor.predict`). `with_scores` is True if known accuracies
+    of the model on other benchmarks, or of other models of its family, changed
+    the prediction; the name does not refer to capability scores. `at_chance`
+    is True if all training models are at chance, so that the benchmark is not
     predictable yet. `expected_error` is the expected standard deviation of the
     error, a fraction; None if unknown.
     """
@@ -137,7 +140,8 @@ class Predictions(PublicNames):
     coverage that the intervals are meant to have, NaN if unknown.
     Where fewer items were run than the intervals assume, observed accuracies
     have a larger variance. `more_noise`, `(M, B, P)`, is this additional
-    variance divided by p (1 - p), where p is the accuracy; see `judged`.
+    variance divided by p (1 - p), where p is the accuracy; see
+    `widened_intervals`.
     `measurement_factor`, `(M, B, P)`, is how many times too large all losses
     of the model seem; see the module `measurement_units`.
     `missing` maps (model, benchmark, method or `OBSERVED`) to the reason why
@@ -158,7 +162,7 @@ class Predictions(PublicNames):
     in_sample: Booleans
     observed: Floats
     level: float
-    missing: Mapping[Cell, Missing] = field(default_factory=dict)
+    missing: Mapping[CellNames, Missing] = field(default_factory=dict)
     chance: Mapping[str, float] = field(default_factory=dict)
     with_scores: Booleans = _everywhere(False)
     at_chance: Booleans = _everywhere(False)
@@ -174,12 +178,12 @@ class Predictions(PublicNames):
         n_models = len(self.models)
         n_benchmarks = len(self.benchmarks)
         cube = n_models, n_benchmarks, len(self.methods)
-        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_CUBES, cube)
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_EMPTY_CELL, cube)
         shapes[OBSERVED] = n_models, n_benchmarks
-        for part, shape in shapes.items():
-            given = getattr(self, part)
+        for name, shape in shapes.items():
+            given = getattr(self, name)
             full = np.full(shape, given)
-            object.__setattr__(self, part, full)
+            object.__setattr__(self, name, full)
 
     def __repr__(self) -> str:
         n_models, n_benchmarks = self.observed.shape
@@ -223,7 +227,7 @@ class Predictions(PublicNames):
         by_method: Mapping[str, Optional['Predictions']],
         models: Sequence[str],
         benchmarks: Sequence[str],
-        missing: Mapping[Cell, Missing] = MappingProxyType({})
+        missing: Mapping[CellNames, Missing] = MappingProxyType({})
     ) -> 'Predictions':
         """Join predictions of several predictors, without observed accuracies.
 
@@ -233,12 +237,17 @@ class Predictions(PublicNames):
         not fitted to get the reason `UNKNOWN_BENCHMARK`, unless `missing` has
         another reason.
         """
-        nothing = cls((), (), (PREDICTED, ),
-                      **_CUBES,
-                      observed=_NAN,
-                      level=np.nan)
-        placed = []
-        reasons: dict[Cell, Missing] = {}
+        # A table without models and benchmarks. Each of its fields is given as
+        # one value for all cells.
+        nothing = cls(
+            models=(),
+            benchmarks=(),
+            methods=(PREDICTED, ),
+            observed=_NAN,
+            level=np.nan,
+            **_EMPTY_CELL)
+        arranged = []
+        reasons: dict[CellNames, Missing] = {}
         level = np.nan
         for method, table in by_method.items():
             if table is None:
@@ -250,10 +259,9 @@ class Predictions(PublicNames):
                 cells = product(models, unknown, [method])
                 reasons |= dict.fromkeys(cells, UNKNOWN_BENCHMARK)
             renamed = {method: table.methods[0]}
-            arranged = table._arranged(models, benchmarks, renamed)
-            placed.append(arranged)
+            arranged.append(table._arranged(models, benchmarks, renamed))
         methods = tuple(by_method)
-        found = _joined(placed, 2, methods=methods, observed=_NAN)
+        found = _joined(arranged, 2, methods=methods, observed=_NAN)
         all_missing = {**found.missing, **reasons, **missing}
         return replace(found, level=level, missing=all_missing)
 
@@ -278,26 +286,26 @@ class Predictions(PublicNames):
         methods, or mappings from each new name to the old name. Cells of names
         that this table does not have are empty.
         """
-        parts: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         old_names: list[dict[str, str]] = []
         index = []
         for name, axis in zip(_AXES, axes):
             if not isinstance(axis, Mapping):
                 axis = dict(zip(axis, axis))
-            parts[name] = tuple(axis)
+            fields[name] = tuple(axis)
             old_names.append(dict(axis))
             own_names = getattr(self, name)
             index.append(places(axis.values(), own_names))
         of_cubes = np.ix_(*index)
-        for part, empty in _CUBES.items():
-            cube = _padded(getattr(self, part), empty)
-            parts[part] = cube[of_cubes]
+        for name, empty in _EMPTY_CELL.items():
+            cube = _padded(getattr(self, name), empty)
+            fields[name] = cube[of_cubes]
         rows, columns, _ = index
         observed = _padded(self.observed, np.nan)
-        parts[OBSERVED] = observed[np.ix_(rows, columns)]
+        fields[OBSERVED] = observed[np.ix_(rows, columns)]
         of_models, of_benchmarks, of_methods = old_names
         of_methods[OBSERVED] = OBSERVED
-        missing: dict[Cell, Missing] = {}
+        missing: dict[CellNames, Missing] = {}
         for cell in product(of_models, of_benchmarks, of_methods):
             model, benchmark, method = cell
             old_model = of_models[model]
@@ -305,7 +313,7 @@ class Predictions(PublicNames):
             old = old_model, old_benchmark, of_methods[method]
             if old in self.missing:
                 missing[cell] = self.missing[old]
-        return replace(self, missing=missing, **parts)
+        return replace(self, missing=missing, **fields)
 
     def with_observed(self, accuracies: AccuracyTable) -> 'Predictions':
         """Return these predictions with observed accuracies from a table.
@@ -363,23 +371,23 @@ class Predictions(PublicNames):
 
     def _cell(self, place: tuple[int, ...]) -> Optional[Prediction]:
         """Return the prediction with these three indices, if there is one."""
-        parts: dict[str, Any] = {}
-        for part in _CUBES:
-            if part not in _INTERNAL:
-                parts[part] = getattr(self, part)[place].item()
-        value = parts.pop('values')
+        fields: dict[str, Any] = {}
+        for name in _EMPTY_CELL:
+            if name not in _INTERNAL:
+                fields[name] = getattr(self, name)[place].item()
+        value = fields.pop('values')
         if np.isnan(value):
             return None
-        if np.isnan(parts['expected_error']):
-            parts['expected_error'] = None
-        return Prediction(value, level=self.level, **parts)
+        if np.isnan(fields['expected_error']):
+            fields['expected_error'] = None
+        return Prediction(value, level=self.level, **fields)
 
     def cells(self, benchmark: str, method: Optional[str] = None) -> list[str]:
-        """Return the predictions of all models on a benchmark as cells.
+        """Return the predictions of all models on a benchmark as texts.
 
-        A cell has the prediction in percent, its interval and its marks, or
-        '-' if there is no prediction; `legend` explains it. The default method
-        is the first one.
+        Such a cell of a table has the prediction in percent, its interval and
+        its marks, or '-' if there is no prediction; `legend` explains it. The
+        default method is the first one.
         """
         b, p = self._column(benchmark, method)
         values = self.values[:, b, p]
@@ -402,8 +410,8 @@ class Predictions(PublicNames):
         b, p = self._column(benchmark, method)
         found = [''] * len(self.models)
         flags = {}
-        for part, mark in MARKS.items():
-            flags[mark] = getattr(self, part)
+        for name, mark in MARKS.items():
+            flags[mark] = getattr(self, name)
         flags[SAYS_LITTLE] = self.says_little
         for mark, flag in flags.items():
             of_models = flag[:, b, p]
@@ -448,7 +456,7 @@ class Predictions(PublicNames):
         not_yet = compress(self.benchmarks, at_chance)
         return tuple(not_yet)
 
-    def uninformative(self, method: str) -> Booleans:
+    def rules_nothing_out(self, method: str) -> Booleans:
         """Return True where an interval rules nothing out, `(M, B)`.
 
         Such an interval is shown as `ANY`.
@@ -471,14 +479,14 @@ class Predictions(PublicNames):
         """
         share = '' if np.isnan(self.level) else f'{self.level:.0%} '
         cells = f'Percent ({share}interval)'
-        if any(self.uninformative(name).any() for name in self.methods):
+        if any(self.rules_nothing_out(name).any() for name in self.methods):
             cells += f'; ({ANY}): all from guessing or below to 100'
         lines = [f'{cells}.']
         is_shown = np.isfinite(self.values)
         if (self.in_sample & is_shown).any():
             lines.append('* a training model, or its own accuracy is known.')
         if (self.extrapolated & is_shown).any():
-            lines.append(f'> {FAR}.')
+            lines.append(f'> {FAR_MEANING}.')
         if self.with_scores.any():
             lines.append('+ made from losses and from known accuracies, of '
                          'the model on other benchmarks or of models of its '
@@ -486,7 +494,7 @@ class Predictions(PublicNames):
         if self.at_chance.any():
             lines.append(f'? {NOT_YET}')
         if self.says_little.any():
-            lines.append(LITTLE)
+            lines.append(LITTLE_MEANING)
         return lines
 
     @property
@@ -532,7 +540,7 @@ class Predictions(PublicNames):
         n_or_nan = np.where(n_models, n_models, np.nan)
         return total / n_or_nan
 
-    def judged(self, method: str) -> tuple[NDArray, NDArray]:
+    def widened_intervals(self, method: str) -> tuple[NDArray, NDArray]:
         """Return the intervals that observed accuracies are compared with.
 
         They are the lower and the upper limits, `(M, B)` each, widened where
@@ -560,9 +568,9 @@ class Predictions(PublicNames):
     def covered(self, method: str) -> Booleans:
         """Return True for `held_out` cells inside their intervals, `(M, B)`.
 
-        `judged` returns these intervals.
+        `widened_intervals` returns these intervals.
         """
-        low, high = self.judged(method)
+        low, high = self.widened_intervals(method)
         is_above = low <= self.observed
         is_below = self.observed <= high
         return is_above & is_below & self.held_out(method)
@@ -584,26 +592,26 @@ class Predictions(PublicNames):
         """
         names = product(self.models, self.benchmarks, self.methods)
         # The value has the name `predicted`.
-        parts_shown = [*_CUBES]
-        for part in ('values', *_INTERNAL):
-            parts_shown.remove(part)
-        nothing = dict.fromkeys(['value', *parts_shown])
+        shown = [*_EMPTY_CELL]
+        for name in ('values', *_INTERNAL):
+            shown.remove(name)
+        nothing = dict.fromkeys(['value', *shown])
         all_places = np.ndindex(self.values.shape)
         for place, cell in zip(all_places, names):
             model, benchmark, method = cell
             m, b, _ = place
             observed = self.observed[m, b].item()
             found = self._cell(place)
-            parts = vars(found) if found else nothing
+            fields = vars(found) if found else nothing
             record: dict[str, Any] = {
                 'model': model,
                 'benchmark': benchmark,
                 'method': method,
                 OBSERVED: or_none(observed),
-                'predicted': parts['value']
+                'predicted': fields['value']
             }
-            for part in parts_shown:
-                record[part] = parts[part]
+            for name in shown:
+                record[name] = fields[name]
             reasons = []
             for column in (OBSERVED, method):
                 missing = self.missing.get((model, benchmark, column))
@@ -653,10 +661,10 @@ def _joined(tables: Sequence[Predictions], axis: int,
     neither joined nor in `names` are taken from the first table.
     """
     cubes = {}
-    for part in _CUBES:
-        of_tables = [getattr(table, part) for table in tables]
-        cubes[part] = np.concatenate(of_tables, axis)
-    missing: dict[Cell, Missing] = {}
+    for name in _EMPTY_CELL:
+        of_tables = [getattr(table, name) for table in tables]
+        cubes[name] = np.concatenate(of_tables, axis)
+    missing: dict[CellNames, Missing] = {}
     chance: dict[str, float] = {}
     # If several tables have an entry for a key, the first table counts.
     for table in reversed(tables):
@@ -679,10 +687,7 @@ def _joined(tables: Sequence[Predictions], axis: int,
 class Miss:
     """An observed accuracy outside the interval of its prediction.
 
-    Accuracies are fractions. `distance` is the observed minus the predicted
-    accuracy, divided by the width of the interval between the prediction and
-    the limit on the side of the observed accuracy. It is infinite if this
-    width is 0.
+    Accuracies are fractions. `low` and `high` are the limits of the interval.
     """
     model: str
     benchmark: str
@@ -690,29 +695,42 @@ class Miss:
     predicted: float
     low: float
     high: float
-    distance: float
+
+    @property
+    def distance(self) -> float:
+        """How far the observed accuracy is away, in units of the interval.
+
+        It is the observed minus the predicted accuracy, divided by the width
+        of the interval between the prediction and the limit on the side of the
+        observed accuracy. It is infinite if only this width is 0.
+        """
+        difference = self.observed - self.predicted
+        if difference > 0:
+            width = self.high - self.predicted
+        else:
+            width = self.predicted - self.low
+        if width:
+            return difference / width
+        return math.copysign(math.inf, difference) if difference else 0.0
+
+
+def farthest_first(misses: Iterable[Miss]) -> list[Miss]:
+    """Return the misses, the one with the largest distance first."""
+    return sorted(misses, key=lambda miss: -abs(miss.distance))
 
 
 def misses(predictions: Predictions) -> list[Miss]:
     """Return observed accuracies outside of intervals, the farthest first.
 
-    Predictions are by the first method. `Predictions.judged` returns the
-    intervals. Training models are left out.
+    Predictions are by the first method. `Predictions.widened_intervals`
+    returns the intervals. Training models are left out.
     """
     method = predictions.methods[0]
     values = predictions.values[:, :, 0]
-    low, high = predictions.judged(method)
-    gap = predictions.observed - values
-    above = high - values
-    below = values - low
-    half = np.where(gap > 0, above, below)
-    with np.errstate(divide='ignore', invalid='ignore'):
-        # If the difference and the width are both 0, the result is NaN.
-        distance = gap / half
-    is_far = np.abs(distance) > 1
-    is_outside = is_far & predictions.held_out(method)
+    low, high = predictions.widened_intervals(method)
+    held_out = predictions.held_out(method)
     found = []
-    for m, b in np.argwhere(is_outside):
+    for m, b in np.argwhere(held_out):
         cell = m, b
         miss = Miss(
             model=predictions.models[m],
@@ -720,8 +738,7 @@ def misses(predictions: Predictions) -> list[Miss]:
             observed=predictions.observed[cell].item(),
             predicted=values[cell].item(),
             low=low[cell].item(),
-            high=high[cell].item(),
-            distance=distance[cell].item())
-        found.append(miss)
-    found.sort(key=lambda miss: -abs(miss.distance))
-    return found
+            high=high[cell].item())
+        if abs(miss.distance) > 1:
+            found.append(miss)
+    return farthest_first(found)

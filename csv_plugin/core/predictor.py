@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 #: mapping from the name of each model to its dump, whose tokens may be any.
 Losses = Union[FeatureTable, LossTable, Mapping[str, TokenLossDump]]
 
+#: Coverage of intervals, and probability of ranges of ranks, unless another is
+#: given.
+LEVEL = 0.9
 #: Reasons why a fitted model is not predicted from other families.
 NOT_RUN = Missing('the benchmark was not run')
 NO_OTHER_FAMILY = Missing(
@@ -46,15 +49,16 @@ NO_OTHER_FAMILY = Missing(
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Indices of the feature columns that are units or tokens of answers.
+    """Say what the K feature columns are.
 
     Units are the feature columns that the mean loss is the mean of, such as
     texts. `columns` are the indices of the U units among the K columns,
     `(U,)`. `sources` are the names of the sources of the units, `(U,)`, ''
     where there is none. `answers` maps the name of a benchmark to the indices
-    of the columns that are tokens of right answers in the benchmark's own
-    texts. In a predictor by the method `paper`, it maps the name to a single
-    column, the capability score of the benchmark (`lm.head.paper_head`).
+    of the columns that are used for this benchmark alone: the tokens of right
+    answers in the benchmark's own texts. In a predictor by the method `paper`,
+    this is a single column, the capability score of the benchmark
+    (`lm.head.paper_head`).
     """
     columns: Integers
     sources: NDArray[np.str_]
@@ -69,7 +73,7 @@ class Units:
 
     @property
     def tokens(self) -> Integers:
-        """Sorted indices of all columns that are tokens of answers."""
+        """Sorted indices of all columns of `answers`."""
         no_tokens = np.zeros(0, np.int64)
         tokens = np.concatenate([no_tokens, *self.answers.values()])
         return np.unique(tokens)
@@ -105,11 +109,12 @@ class Units:
 class Fit:
     """Data of a fit to n models on B benchmarks.
 
-    `names` are the names of the models. `main` are the main benchmarks, which
-    count in means over benchmarks. `losses` are the feature columns of
-    the models, `(n, K)`, and `observed` their accuracies.
+    `models` and `benchmarks` are their names. `main` are the main benchmarks,
+    which count in means over benchmarks. `losses` are the feature columns of
+    the models, `(n, K)`, which `units` describes, and `observed` are their
+    accuracies.
     """
-    names: tuple[str, ...]
+    models: tuple[str, ...]
     benchmarks: tuple[str, ...]
     main: tuple[str, ...]
     losses: Floats
@@ -126,10 +131,11 @@ class BenchmarkFit:
     benchmark. `main` is True if the benchmark counts in means over benchmarks.
     `at_chance` is True if all accuracies lie within the noise of the items
     above chance, so that nothing can be predicted yet. `error` is the root
-    mean squared error when each fitted model is predicted by a fit without its
-    own family, a fraction. `expected_error` is the median of the standard
-    deviations that were predicted for these errors. `notes` are remarks for
-    users, each of which ends in a period.
+    mean squared error of the predictions `Predictor.left_out`, a fraction; it
+    is NaN if the models are of a single family. `expected_error` is the median
+    of the standard deviations that were predicted for these errors, multiplied
+    by the factor that stretches the intervals. `notes` are remarks for users,
+    each of which ends in a period.
     """
     benchmark: str
     chance: float
@@ -198,7 +204,7 @@ class Predictor(PublicNames):
     @property
     def fit_models(self) -> tuple[str, ...]:
         """Names of the n fitted models."""
-        return self.fit.names
+        return self.fit.models
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -212,11 +218,25 @@ class Predictor(PublicNames):
 
     @property
     def left_out(self) -> Floats:
-        """Accuracies predicted for the fitted models, `(n, B)`.
+        """Accuracies that check the fit, predicted for its n models, `(n, B)`.
 
-        Each model is predicted from models of other families.
+        If `leaves_families_out`, each model is predicted from models of other
+        families.
         """
         return self.model.left_out.accuracies
+
+    @property
+    def leaves_families_out(self) -> bool:
+        """True if each fitted model is checked by a fit without its family.
+
+        Predictors by the method `paper`, and no others, are curves of
+        capability scores, and are checked without such fits. Their `left_out`
+        are predictions of the validation models by the trained heads. On a
+        benchmark where no validation model was run, they are predictions of
+        all fitted models.
+        """
+        has_scores = bool(self.fit.units.answers)
+        return not (isinstance(self.model, CurveModel) and has_scores)
 
     @property
     def outliers(self) -> dict[str, float]:
@@ -276,6 +296,10 @@ class Predictor(PublicNames):
         the medians over the fitted models. They are 0 for columns without
         effect on this benchmark. Raises an `InputError` if there is no such
         benchmark.
+
+        The exponent of a `CurveModel` is linear in the losses. The exponent of
+        an `AccuracyModel` is a mean of the exponents of its members, weighted
+        by their shares.
         """
         # This raises an error for an unknown benchmark.
         self.benchmark(benchmark)
@@ -299,7 +323,11 @@ class Predictor(PublicNames):
         return found
 
     def _score_weights(self, benchmark: str) -> Floats:
-        """Return the coefficients of columns in a capability score, `(K,)`."""
+        """Return the coefficients of columns in a capability score, `(K,)`.
+
+        Without a column for the score of the benchmark, the score is the mean
+        loss.
+        """
         uniform = self.columns.uniform
         answers = self.fit.units.answers
         if benchmark not in answers:
@@ -427,7 +455,7 @@ class Predictor(PublicNames):
 
     def predict(self,
                 losses: Losses,
-                level: float = 0.9,
+                level: float = LEVEL,
                 families: Optional[Mapping[str, str]] = None,
                 known: Optional[AccuracyTable] = None) -> Predictions:
         """Predict the accuracies of all models on all benchmarks.
@@ -450,7 +478,7 @@ class Predictor(PublicNames):
     def predict_jointly(
             self,
             losses: Losses,
-            level: float = 0.9,
+            level: float = LEVEL,
             families: Optional[Mapping[str, str]] = None,
             known: Optional[AccuracyTable] = None
     ) -> tuple[Predictions, Joint]:
@@ -497,11 +525,12 @@ class Predictor(PublicNames):
                                    features.values, self.fit.units.columns,
                                    self.model.settings.least)
 
-    def predict_left_out(self, level: float = 0.9) -> Predictions:
+    def predict_left_out(self) -> Predictions:
         """Predict every fitted accuracy from models of other families.
 
         Where the model, or all models of other families, were not run on the
-        benchmark, there is a reason in place of a prediction.
+        benchmark, there is a reason in place of a prediction. The predictor
+        must be one that `leaves_families_out`.
         """
         models = self.fit_models
         families = np.array(self.families)
@@ -513,7 +542,7 @@ class Predictor(PublicNames):
             if len(of_benchmark) == 1:
                 mean[:, b] = np.nan
         joint = replace(joint, mean=mean)
-        table = self.predictions(joint, models, level)
+        table = self.predictions(joint, models, LEVEL)
         missing = {}
         is_missing = np.isnan(table.values)
         for m, b, _ in np.argwhere(is_missing):
@@ -535,7 +564,8 @@ class Predictor(PublicNames):
         # A prediction is extrapolated if the standard deviation of its
         # exponent exceeds the usual deviation by this factor, a convention.
         # The usual deviation is the median over fitted models that are
-        # predicted from other families.
+        # predicted from other families. A `CurveModel` has one deviation for
+        # all models, so it never extrapolates.
         far = 1.5
         low, high = joint.intervals(level)
         usual_deviations = self.model.usual_deviations

@@ -36,7 +36,7 @@ class BenchmarkErrors:
     of them may have no prediction; then the errors leave them out. `spearman`
     is the rank correlation of predicted and observed accuracies. `coverage` is
     the share of observed accuracies inside their intervals, NaN if no interval
-    rules anything out (see `Predictions.uninformative`).
+    rules anything out (see `Predictions.rules_nothing_out`).
     """
     n_models: int
     mse: float
@@ -95,7 +95,7 @@ class Study:
         """Return errors by benchmark; training models are left out."""
         table = self.predictions.select(methods=[method])
         # An interval that rules nothing out always covers the accuracy.
-        says_nothing = table.uninformative(method)
+        says_nothing = table.rules_nothing_out(method)
         errors = {}
         for b, benchmark in enumerate(table.benchmarks):
             of_benchmark = says_nothing[:, b]

@@ -125,7 +125,7 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
         if name in fit.units.answers:
             arrays[f'units.answers.{b}'] = fit.units.answers[name]
     if isinstance(model, CurveModel):
-        left_out = np.nan_to_num(model.left_out_accuracies, nan=-1)
+        left_out = np.nan_to_num(model.checked_accuracies, nan=-1)
         arrays |= {
             'curves.alpha': model.curves.alpha,
             'curves.beta': model.curves.beta,
@@ -158,7 +158,7 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
         'units': columns.units,
         'texts': texts,
         'versions': dict(predictor.versions),
-        'models': fit.names,
+        'models': fit.models,
         'families': list(fit.observed.families),
         'benchmarks': fit.benchmarks,
         'main': fit.main,
@@ -265,7 +265,7 @@ def _fit(header: Mapping[str, Any], part: _Arrays, units: Units) -> Fit:
     accuracies = np.where(accuracies < 0, np.nan, accuracies)
     observed = Observed(accuracies, families, chance, n_items)
     return Fit(
-        names=models,
+        models=models,
         benchmarks=tuple(header['benchmarks']),
         main=tuple(header['main']),
         losses=_losses(part, units),

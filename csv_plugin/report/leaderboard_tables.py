@@ -16,7 +16,7 @@ import numpy as np
 from csv_plugin.core.formatting import (number, percent, possible_ranks,
                                         predicted_cell)
 from csv_plugin.core.overall import MEAN_ERROR, Overall
-from csv_plugin.core.predictions import LITTLE, OBSERVED
+from csv_plugin.core.predictions import LITTLE_MEANING, OBSERVED
 from csv_plugin.core.text_tables import (WIDTH, blocks_that_fit, side_by_side,
                                          wrapped)
 from csv_plugin.io.files import FilePath, file_set, write_text
@@ -40,7 +40,7 @@ def as_text(board: Leaderboard, width: float = WIDTH) -> str:
     """Return a table of all predictors, with differences and ranks, and notes.
 
     As many benchmarks as fit into the width are beside each other. The model
-    with the largest mean is first, see `Overall.order`.
+    with the largest mean is first, see `Overall.best_first`.
     """
     names = _sorted(board, _names(board, MEAN_ERROR))
     groups = _sorted_groups(board, _groups(board))
@@ -70,7 +70,7 @@ def as_short_text(board: Leaderboard, width: int, file: str) -> str:
     notes += item_notes(predictions, board.items)
     notes += far_notes(predictions)
     if predictions.says_little[:, :, 0].any():
-        notes.append(LITTLE)
+        notes.append(LITTLE_MEANING)
     return f'{table}\n\n{wrapped(notes, width)}'
 
 
@@ -174,7 +174,7 @@ def _sorted(board: Leaderboard, column: Column) -> Column:
 
     Headers stay above the cells, and the foot stays below.
     """
-    order = board.overall.order()
+    order = board.overall.best_first()
     foot = _N_HEADERS + len(order)
     cells = [column[_N_HEADERS + m] for m in order]
     return [*column[:_N_HEADERS], *cells, *column[foot:]]
@@ -389,7 +389,7 @@ def rank_cells(overall: Overall, method: str) -> list[str]:
         p = overall.methods.index(method)
         ranks = overall.predicted_ranks()
         return _rank_numbers(ranks[:, p])
-    return list(map(possible_ranks, view.first, view.last))
+    return list(map(possible_ranks, view.ranks.first, view.ranks.last))
 
 
 def _rank_numbers(ranks: Iterable[float]) -> list[str]:

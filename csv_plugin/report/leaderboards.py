@@ -72,8 +72,9 @@ class Leaderboard:
         if not folders:
             models = predictions.models
             folders = dict(zip(models, models))
+        # Where predictions only fill gaps, no observed means are shown.
         of_means = predictions
-        if known is not None and _fill_gaps(predictions):
+        if known is not None and _is_gap_filling(predictions):
             of_means = replace(predictions, observed=np.array(np.nan))
         overall = Overall.of(of_means, joints)
         notes = [
@@ -109,7 +110,7 @@ class Leaderboard:
             yield {name: row[name] for name in FIELDS}
 
 
-def _fill_gaps(predictions: Predictions) -> bool:
+def _is_gap_filling(predictions: Predictions) -> bool:
     """Return True if predictions fill gaps between the observed accuracies.
 
     Then the predictions are conditioned on all observed accuracies, and some
@@ -180,8 +181,8 @@ def predict_columns(
     have the names that are the values of `folders`. `items` has the numbers of
     items on which observed accuracies were measured, where known. If a model
     ran fewer items than a predictor was fitted to, its observed accuracies are
-    compared with wider intervals (see `Predictions.judged`). The other
-    arguments are explained in `predict_run` and `Leaderboard.of`.
+    compared with wider intervals (see `Predictions.widened_intervals`). The
+    other arguments are explained in `predict_run` and `Leaderboard.of`.
     """
     benchmarks = fitted_benchmarks(predictors)
     predictions, joints = predict_models(predictors, columns, benchmarks,

@@ -262,7 +262,7 @@ def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
     """Yield notes on the benchmarks of means and on the agreement of ranks."""
     is_partial = len(overall.benchmarks) < len(predictions.main)
     sentences = []
-    if overall.ranked.any():
+    if overall.has_rank.any():
         sentences.append('Rank 1 is the largest mean.')
     if is_partial:
         sentences.append(f'Means are over {first_names(overall.benchmarks)}; '
@@ -317,17 +317,17 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
     least_likely = .01
     uncertain = False
     for method, view in overall.views.items():
-        is_range = view.first < view.last
+        is_range = view.ranks.first < view.ranks.last
         uncertain |= bool(is_range.any())
-        is_surely_best = view.last == 1
-        n_ranked = np.isfinite(view.best).sum()
+        is_surely_best = view.ranks.last == 1
+        n_ranked = np.isfinite(view.ranks.best).sum()
         is_main = method == overall.methods[0]
         if not is_main or is_surely_best.any() or n_ranked < 2:
             continue
-        likely_first = np.argsort(-view.best, kind='stable')
+        likely_first = np.argsort(-view.ranks.best, kind='stable')
         named = []
         for m in likely_first[:n_likely]:
-            probability = view.best[m]
+            probability = view.ranks.best[m]
             if probability >= least_likely:
                 named.append(f'{overall.models[m]} ({probability:.0%})')
         yield (f'{method}: the probability to have the largest mean is '

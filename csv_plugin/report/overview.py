@@ -107,7 +107,7 @@ def _table_of_models(board: Leaderboard, width: int) -> tuple[str, str]:
     The intervals on benchmarks are shown only if all intervals fit.
     """
     predictions = board.predictions
-    order = board.overall.order()
+    order = board.overall.best_first()
     left = [_sorted('model', predictions.models, order)]
     left += _mean_columns(board, order)
     with_intervals = []
@@ -151,7 +151,7 @@ def _mean_columns(board: Leaderboard, order: Sequence[int]) -> list[Column]:
     name = f'mean of {len(overall.benchmarks)}'
     means = mean_cells(overall, method)
     columns.append(_sorted(name, means, order))
-    if overall.ranked.any():
+    if overall.has_rank.any():
         ranks = rank_cells(overall, method)
         columns.append(_sorted('rank', ranks, order))
     return columns

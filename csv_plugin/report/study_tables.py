@@ -58,10 +58,16 @@ _METHODS = {
 #: Maps benchmarks to the errors of one method.
 ErrorsByBenchmark = Mapping[str, BenchmarkErrors]
 
-#: Legend of the errors that `fit_errors` returns.
-FIT_LEGEND = (
+#: Legends of the errors that `fit_errors` returns: of a predictor that leaves
+#: families out, and of a predictor by the method `paper`.
+_LEFT_OUT = (
     f'{MEAN_ERROR}: mean absolute error of the training models, in points; '
     'each is predicted from models of other families.')
+_VALIDATED = (
+    f'{MEAN_ERROR}: mean absolute error of the validation models, in points. '
+    'These models chose the training step, so errors on other models may be '
+    'larger. On a benchmark without an accuracy of a validation model, it is '
+    'the error of the models that were trained on.')
 
 
 def write_predictions(folder: Path, study: Study,
@@ -112,10 +118,15 @@ def leaderboard(study: Study, models: Sequence[str]) -> Leaderboard:
 def fit_errors(predictor: Predictor) -> list[str]:
     """Return the mean absolute error on each benchmark, in points, as cells.
 
-    The errors are of training models, each predicted from models of other
-    families. Unknown errors are '-'.
+    The errors are of the predictions `Predictor.left_out`, which `fit_legend`
+    explains. Unknown errors are '-'.
     """
     return [number(percent(error)) for error in _left_out_errors(predictor)]
+
+
+def fit_legend(predictor: Predictor) -> str:
+    """Return the legend of `fit_errors`: which models the errors are of."""
+    return _LEFT_OUT if predictor.leaves_families_out else _VALIDATED
 
 
 def left_out_line(predictor: Predictor) -> str:
@@ -350,11 +361,10 @@ def write_report(path: FilePath,
                  remarks: Sequence[str] = ()) -> None:
     """Write a report in Markdown: tables of errors, with legends and notes.
 
-    Without observed accuracies of held-out models, the only errors are those
-    of families left out.
-
-    The title is its heading. `command` is the command that makes the report,
-    and is shown in it. `remarks` are further notes.
+    The report has errors of held-out models, if some of them have observed
+    accuracies, and the errors that `fit_errors` returns. `title` is its
+    heading. `command` is the command that makes the report, and is shown in
+    it. `remarks` are further notes.
     """
     n_main = len(judged_benchmarks(study))
     judged = []
@@ -369,6 +379,9 @@ def write_report(path: FilePath,
         *remarks,
         *learning_notes(study.predictor, verbose=True),
     ]
+    checked = 'Validation models'
+    if study.predictor.leaves_families_out:
+        checked = 'Families left out'
     fits = [['benchmark', MEAN_ERROR]]
     errors = fit_errors(study.predictor)
     for part, error in zip(study.predictor.benchmarks, errors):
@@ -379,9 +392,9 @@ def write_report(path: FilePath,
         indent(visible(command), '    '),
         '\n'.join(outliers),
         *judged,
-        '## Families left out',
+        f'## {checked}',
         markdown_table(fits),
-        FIT_LEGEND,
+        fit_legend(study.predictor),
         '## Notes',
         '\n'.join(markdown_list(notes)) or 'None.',
     ]

@@ -21,8 +21,6 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.joint import Joint
 from csv_plugin.core.predictor import Predictor
 
-#: Coverage of all intervals, and probability of all ranges of ranks.
-LEVEL = 0.9
 #: A split of models into two groups: the indices of the models in each.
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 

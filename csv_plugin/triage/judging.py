@@ -13,13 +13,13 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.measurement_units import measurement_notes
 from csv_plugin.core.predictions import MARKS
-from csv_plugin.core.predictor import Losses, Predictor
+from csv_plugin.core.predictor import LEVEL, Losses, Predictor
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.checkpoints import (Checkpoint, check_described,
                                            choose_measure,
                                            describe_checkpoints, known_budgets)
 from csv_plugin.triage.forecasting import EarlierRuns
-from csv_plugin.triage.future_losses import (LEVEL, LossForecast, log_losses,
+from csv_plugin.triage.future_losses import (LossForecast, log_losses,
                                              losses_of, with_loss_errors)
 from csv_plugin.triage.notes import (first_reason, notes_on_backtests,
                                      notes_on_budgets, notes_on_result,

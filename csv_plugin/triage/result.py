@@ -13,7 +13,7 @@ from csv_plugin.core.comparison import MEAN
 from csv_plugin.core.formatting import (counted, number, or_none,
                                         possible_ranks, predicted_cell)
 from csv_plugin.core.joint import Joint
-from csv_plugin.core.overall import Order, order_of
+from csv_plugin.core.overall import RankRanges, rank_ranges
 from csv_plugin.core.predictions import MARKS, Predictions
 from csv_plugin.core.text_tables import text_table, wrapped
 from csv_plugin.triage.runs import Run
@@ -89,7 +89,7 @@ class Triage:
     ends: tuple[End, ...]
     forecasts: Predictions
     means: Floats
-    orders: Mapping[str, Order]
+    orders: Mapping[str, RankRanges]
     best_of_all: Floats
     verdicts: tuple[str, ...]
     joint: Joint
@@ -142,8 +142,8 @@ class Triage:
         if in_mean:
             of_benchmarks = draws[:, :, in_mean]
             draws_of_mean = of_benchmarks.mean(axis=2)
-            order = order_of(draws_of_mean, level)
-            best_of_all = order.best
+            ranges = rank_ranges(draws_of_mean, level)
+            best_of_all = ranges.best
         draws_by_name[MEAN] = draws_of_mean
         budgets = np.array([end.budget for end in ends])
         orders = {}
@@ -434,28 +434,26 @@ def _in_mean(forecasts: Predictions) -> list[int]:
     return found
 
 
-def _ranked(draws: Optional[NDArray], budgets: NDArray, level: float) -> Order:
+def _ranked(draws: Optional[NDArray], budgets: NDArray,
+            level: float) -> RankRanges:
     """Rank E ends, each among its rivals.
 
     `draws`, `(n, E)`, are n random draws of the accuracies of the ends; if
     `draws` is None, ranks are NaN. `budgets` are `(E,)`.
     """
-    n_ends = len(budgets)
-    unknown = np.full((3, n_ends), np.nan)
-    found = Order(*unknown)
+    found = RankRanges.unknown(len(budgets))
     if draws is None:
         return found
     for budget in np.unique(budgets):
         rivals = _rivals(budgets, budget)
         of_rivals = draws[:, rivals]
-        order = order_of(of_rivals, level)
+        ranges = rank_ranges(of_rivals, level)
         # Keep only the ranks of the ends with this budget. Rivals with smaller
         # budgets have fewer rivals themselves, so their ranks differ.
         is_ranked = budgets[rivals] == budget
         rows = rivals[is_ranked]
-        found.first[rows] = order.first[is_ranked]
-        found.last[rows] = order.last[is_ranked]
-        found.best[rows] = order.best[is_ranked]
+        for all_ranks, ranks in zip(found, ranges):
+            all_ranks[rows] = ranks[is_ranked]
     return found
 
 

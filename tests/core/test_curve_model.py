@@ -15,7 +15,7 @@ def test_what_is_left_out_is_a_view_of_its_distribution():
         found[seen], model.left_out.accuracies[seen], rtol=1e-12)
     assert np.isnan(model.left_out.accuracies[~seen]).all()
     # Means of distributions are no points of their curves.
-    assert np.abs(found - model.left_out_accuracies)[seen].max() > 1e-4
+    assert np.abs(found - model.checked_accuracies)[seen].max() > 1e-4
 
 
 def test_a_benchmark_of_one_family_tells_nothing_of_other_families():
@@ -24,7 +24,7 @@ def test_a_benchmark_of_one_family_tells_nothing_of_other_families():
     values = whole.accuracies.copy()
     values[np.array(whole.families) != whole.families[0], 2] = np.nan
     model = mean_loss_model(loss, replace(whole, accuracies=values))
-    assert np.isnan(model.left_out_accuracies[:, 2]).all()
+    assert np.isnan(model.checked_accuracies[:, 2]).all()
     assert model.variance[2] == np.median(model.variance[:2])
 
 

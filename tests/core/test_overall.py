@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from csv_plugin.core.overall import (MeanView, NamedJoint, Overall,
-                                     mean_misses, ranks)
+from csv_plugin.core.overall import (MeanView, NamedJoint, Overall, RankRanges,
+                                     column_ranks, mean_misses)
 from csv_plugin.core.predictions import NOT_YET, Predictions
 from csv_plugin.report.leaderboard_tables import as_text
 from csv_plugin.report.leaderboards import Leaderboard
@@ -40,7 +40,7 @@ def test_means_outside_their_interval():
     of_means = Overall.of(predictions)
     assert mean_misses(of_means, predictions, 'p') == []
     limits = np.full(6, .409), np.full(6, .591)
-    view = MeanView(*limits, *np.full((3, 6), NAN))
+    view = MeanView(*limits, RankRanges.unknown(6))
     of_means = replace(of_means, views={'p': view})
     # 39.5 is below 40, and 40.5 is not.
     below, far = mean_misses(of_means, predictions, 'p')[::-1]
@@ -115,7 +115,7 @@ def test_benchmarks_that_the_first_method_predicts():
     nothing = overall(values=values * NAN)
     assert nothing.benchmarks == BENCHMARKS and nothing.methods == ()
     # Ranks by observed means need no prediction.
-    assert nothing.ranked.all()
+    assert nothing.has_rank.all()
     # Observed accuracies only where nothing is predicted.
     found = overall(without(OBSERVED, np.s_[:, 1:]), values)
     assert found.benchmarks == ('b0', )
@@ -126,9 +126,9 @@ def test_equal_means_share_a_rank():
     observed = np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]] * 3)
     assert len(set(observed.mean(axis=1))) == 2
     found = overall(observed, np.stack([OBSERVED, observed], axis=2))
-    np.testing.assert_array_equal(ranks(found.observed), np.ones(6))
+    np.testing.assert_array_equal(column_ranks(found.observed), np.ones(6))
     np.testing.assert_array_equal(
-        ranks([0.2, NAN, 0.7, 0.7, 0.1]), [3, NAN, 1, 1, 4])
+        column_ranks([0.2, NAN, 0.7, 0.7, 0.1]), [3, NAN, 1, 1, 4])
     # All models are equal: there is no order to agree with.
     for method in found.methods:
         value, n_models = found.agreement(method)
@@ -138,8 +138,8 @@ def test_equal_means_share_a_rank():
 def test_equal_values_share_the_better_rank():
     values = np.random.default_rng(0).integers(0, 5, (20, 3)).astype(float)
     np.testing.assert_array_equal(
-        ranks(values), stats.rankdata(-values, method='min', axis=0))
-    assert ranks([.3, NAN, .5, .3]).tolist()[::2] == [2, 1]
+        column_ranks(values), stats.rankdata(-values, method='min', axis=0))
+    assert column_ranks([.3, NAN, .5, .3]).tolist()[::2] == [2, 1]
 
 
 def test_predicted_ranks_count_models_with_a_real_mean():
@@ -194,15 +194,17 @@ def test_views_of_the_joint_distribution(predicted):
     np.testing.assert_array_equal(view.low, low)
     np.testing.assert_array_equal(view.high, high)
     np.testing.assert_allclose(mean, table.values.mean(axis=(1, 2)))
-    assert view.first.tolist() == [2, 2, 1] and view.last.tolist() == [3, 3, 1]
-    assert view.best[2] == 1 and view.best.sum() == 1
+    assert view.ranks.first.tolist() == [
+        2, 2, 1
+    ] and view.ranks.last.tolist() == [3, 3, 1]
+    assert view.ranks.best[2] == 1 and view.ranks.best.sum() == 1
     # Without the best model, the others are as likely as each other.
     two = named.renamed({'B': 'b', 'A': 'a', 'none': 'd'})
     assert two.models == ('B', 'A')
     part = table.select({'B': 'b', 'A': 'a'})
     view = Overall.of(part, {'predicted': two}).views['predicted']
-    assert view.last.tolist() == [2, 2] and view.best.sum() == 1
-    assert (abs(view.best - .5) < .4).all()
+    assert view.ranks.last.tolist() == [2, 2] and view.ranks.best.sum() == 1
+    assert (abs(view.ranks.best - .5) < .4).all()
     np.testing.assert_allclose(view.low, low[[1, 0]])
 
 
@@ -217,8 +219,8 @@ def test_means_of_some_benchmarks_and_models(predicted):
     _, low, _ = named.joint.means(np.array([0]), table.level)
     np.testing.assert_array_equal(view.low, low)
     # The best model has no observed mean, so it has no rank.
-    assert np.isnan(view.first).tolist() == [False, False, True]
-    assert view.last[:2].tolist() == [2, 2]
+    assert np.isnan(view.ranks.first).tolist() == [False, False, True]
+    assert view.ranks.last[:2].tolist() == [2, 2]
 
 
 def test_a_lone_model_has_no_rank(predicted):
@@ -226,7 +228,8 @@ def test_a_lone_model_has_no_rank(predicted):
     found = Overall.of(
         table.select(['a']), {'predicted': named.renamed({'a': 'a'})})
     view = found.views['predicted']
-    assert np.isnan([*view.first, *view.last, *view.best]).all()
+    assert np.isnan([*view.ranks.first, *view.ranks.last,
+                     *view.ranks.best]).all()
     assert not np.isnan(view.low).any()
     assert np.isnan(found.predicted_ranks()).all()
     assert np.isnan(found.observed_ranks()).all()

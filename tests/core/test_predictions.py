@@ -200,7 +200,7 @@ def test_a_part_of_the_items_widens_what_is_judged():
     noise = np.zeros((3, 2, 2))
     noise[:, 0] = 1 / 6 - 1 / 240
     part = replace(table, more_noise=noise)
-    low, high = part.judged('ridge')
+    low, high = part.widened_intervals('ridge')
     half = 1.6449 * np.sqrt((1 / 6 - 1 / 240) / 4)
     np.testing.assert_allclose(low[:, 0], 0.5 - np.hypot(0.1, half), atol=1e-4)
     np.testing.assert_allclose(
@@ -259,7 +259,7 @@ def test_cells_in_the_order_of_the_models():
     table.in_sample[:, 0, 0] = True, True, False
     expected = ['40.0 (30-45)*', '90.0 (any)*>~', '-']
     assert table.cells('easy', 'ridge') == table.cells('easy') == expected
-    wide = table.uninformative('ridge')
+    wide = table.rules_nothing_out('ridge')
     assert wide[:, 0].tolist() == [False, True, False]
 
 

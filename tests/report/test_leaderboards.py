@@ -194,8 +194,8 @@ def test_ranks_and_means_with_their_intervals():
     assert not any(note.startswith(probable) for note in board.notes)
     two = predicted_board({'A': 'a', 'B': 'b'})
     assert rank_cells(two.overall, 'p') == ['1-2', '1-2']
-    first, second = np.argsort(-two.overall.views['p'].best)
-    names, best = 'AB', two.overall.views['p'].best
+    first, second = np.argsort(-two.overall.views['p'].ranks.best)
+    names, best = 'AB', two.overall.views['p'].ranks.best
     assert (f'{probable}{names[first]} ({best[first]:.0%}), '
             f'{names[second]} ({best[second]:.0%}).') in two.notes
     # The first method alone says which models may be the best.

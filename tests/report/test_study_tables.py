@@ -258,7 +258,7 @@ def test_leaderboard(study):
     board = leaderboard(study, models)
     assert board.predictions.models == models
     assert board.predictions.methods == ('salience', )
-    assert board.overall.views['salience'].best.sum() == 1
+    assert board.overall.views['salience'].ranks.best.sum() == 1
 
 
 def test_a_method_without_some_benchmarks_has_no_mean(study):

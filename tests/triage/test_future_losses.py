@@ -4,8 +4,8 @@ import pytest
 
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.predictor import Units
-from csv_plugin.triage.future_losses import (LEVEL, LossForecast, log_losses,
+from csv_plugin.core.predictor import LEVEL, Units
+from csv_plugin.triage.future_losses import (LossForecast, log_losses,
                                              losses_of, with_loss_errors,
                                              worse_and_better)
 from tests.triage.run_worlds import world

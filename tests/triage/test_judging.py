@@ -8,10 +8,11 @@ import pytest
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.comparison import MEAN
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.predictor import LEVEL
 from csv_plugin.io.dumps import write_dump
 from csv_plugin.triage.checkpoints import Checkpoint, describe_checkpoints
 from csv_plugin.triage.forecasting import EarlierRuns
-from csv_plugin.triage.future_losses import LEVEL, losses_of
+from csv_plugin.triage.future_losses import losses_of
 from csv_plugin.triage.judging import judge_runs
 from csv_plugin.triage.result import FINISHED, GO_ON
 from csv_plugin.triage.runs import runs_of

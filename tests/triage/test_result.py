@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.comparison import MEAN
-from csv_plugin.core.overall import order_of
+from csv_plugin.core.overall import rank_ranges
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.triage.result import (FINISHED, GO_ON, NOT_BEGUN, STOP, End,
                                       Triage)
@@ -134,7 +134,7 @@ def test_a_lone_run_has_no_rank():
     assert 'rank' not in str(triage)
     assert {(row['best_rank'], row['probability_best'])
             for row in triage.forecast_records()} == {(None, None)}
-    assert np.isnan(order_of(NOISE[:, :1], .9).first).all()
+    assert np.isnan(rank_ranges(NOISE[:, :1], .9).first).all()
 
 
 def test_what_is_not_predictable_yet_takes_part_in_no_rank():

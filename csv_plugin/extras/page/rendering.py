@@ -14,8 +14,9 @@ from markupsafe import Markup
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.formatting import counted, interval, percent
 from csv_plugin.core.overall import MEAN_ERROR, Overall
-from csv_plugin.core.predictions import (FAR, LITTLE, SAYS_LITTLE, Miss,
-                                         Missing, Predictions)
+from csv_plugin.core.predictions import (FAR_MEANING, LITTLE_MEANING,
+                                         SAYS_LITTLE, Miss, Missing,
+                                         Predictions)
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.heat_maps import HeatMap, full_weight, strongest_maps
@@ -23,7 +24,7 @@ from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.report.leaderboard_tables import mean_cells, rank_cells
 from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.notes import why_outside_means
-from csv_plugin.report.study_tables import FIT_LEGEND, fit_errors
+from csv_plugin.report.study_tables import fit_errors, fit_legend
 
 #: Number of shades for weights from 0 to full colour. Each shade is a class in
 #: the style sheet.
@@ -142,7 +143,7 @@ def render(page: Page) -> str:
         rows=rows,
         marks=marks,
         meanings=_meanings(predictions, marks),
-        far=FAR,
+        far=FAR_MEANING,
         outside=_outside(predictions),
         finding=_finding(predictions, comparisons[0]),
         overall=overall if overall.has_means else None,
@@ -152,7 +153,7 @@ def render(page: Page) -> str:
         has_ranges=any('-' in cell.strip('-') for cells in ranks.values()
                        for cell in cells),
         mean_bars=_mean_bars(overall),
-        order=overall.order(),
+        order=overall.best_first(),
         blocks=_blocks(predictions),
         has_tokens=has_tokens,
         comparisons=comparisons,
@@ -162,7 +163,7 @@ def render(page: Page) -> str:
         levels=range(N_LEVELS, 0, -1),
         fit_errors=fit_errors,
         mean_error=MEAN_ERROR,
-        fit_legend=FIT_LEGEND)
+        fit_legend=fit_legend)
 
 
 def write_page(path: FilePath, page: Page) -> None:
@@ -292,7 +293,8 @@ def _meanings(
         '>': 'far from the training models',
         '+': 'made from losses and from known accuracies',
         '?': 'not predictable yet, because all training models are at chance',
-        SAYS_LITTLE: LITTLE.removeprefix(f'{SAYS_LITTLE} ').rstrip('.'),
+        SAYS_LITTLE:
+        LITTLE_MEANING.removeprefix(f'{SAYS_LITTLE} ').rstrip('.'),
     }
     found: dict[str, dict[str, str]] = {}
     for label in predictions.methods:
@@ -362,7 +364,7 @@ def _errors(predictions: Predictions, label: str) -> dict[str, Any]:
     accuracy.
     """
     held_out = predictions.held_out(label)
-    judged = held_out & ~predictions.uninformative(label)
+    judged = held_out & ~predictions.rules_nothing_out(label)
     inside = judged & predictions.covered(label)
     differences = predictions.difference(label)
     sizes = np.abs(differences)[held_out]

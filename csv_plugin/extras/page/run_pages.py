@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.overall import mean_misses
 from csv_plugin.core.predicting import ModelColumns
-from csv_plugin.core.predictions import check_labels, misses
+from csv_plugin.core.predictions import check_labels, farthest_first, misses
 from csv_plugin.core.progress import Progress
 from csv_plugin.extras.page.rendering import (HeatMaps, Page, Picture,
                                               PredictorFile, heat_sections)
@@ -92,8 +92,8 @@ def page_of(title: str, board: Leaderboard, sources: Sequence[PredictorFile],
                      board.predictions.methods[0]),
         *misses(board.predictions),
     ]
-    missed.sort(key=lambda miss: -abs(miss.distance))
-    return Page(title, board, missed, sources, heat_maps, families, pictures)
+    return Page(title, board, farthest_first(missed), sources, heat_maps,
+                families, pictures)
 
 
 def _pictures(board: Leaderboard, source: PredictorFile, columns: ModelColumns,

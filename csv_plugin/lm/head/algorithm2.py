@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.arrays import Booleans, Floats, Integers
@@ -23,7 +22,7 @@ from csv_plugin.core.progress import Progress
 from csv_plugin.core.scaling_law import Curve, fit_curve
 from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.scoring_head import (ScoringHead, losses_per_character,
-                                             weighted_losses)
+                                             weighted_losses, weights_of)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,14 +31,14 @@ class Evaluation:
 
     There are M models, T tokens and B benchmarks. `preactivations` are
     `(T, B)`. `scores` (Eq. 1, nats per character) and `predicted`, the
-    predicted accuracies, are `(M, B)`. `lines`, `(B, 2)`, are the intercept
-    and the slope of each fit in standardised scores; the fit of the next step
-    starts from them.
+    predicted accuracies, are `(M, B)`. `starts`, `(B, 2)`, are the intercept
+    and the slope of each fit in standardised scores, at which the fit of the
+    next step starts.
     """
     head: ScoringHead
     preactivations: Tensor
     scores: Floats
-    lines: Floats
+    starts: Floats
     curve: Curve
     predicted: Floats
 
@@ -67,7 +66,7 @@ class HeadObjective:
         """Return the objective; the arguments are as in `train_heads`."""
         models = list(dict.fromkeys([*train, *validation]))
         rows = [table.models.index(model) for model in models]
-        losses = losses_per_character(table, states)
+        losses = losses_per_character(table, table.scored, states)
         observed = accuracies.select(models)
         return cls(
             states,
@@ -90,33 +89,33 @@ class HeadObjective:
             floor=self.floor[benchmarks])
 
     def evaluate(self, head: ScoringHead,
-                 lines: Optional[Floats]) -> Evaluation:
+                 starts: Optional[Floats]) -> Evaluation:
         """Compute Eq. 3, Eq. 1 and Eq. 4, in this order.
 
-        The fit of Eq. 4 starts at `lines`, which are the `Evaluation.lines` of
-        similar heads, or None if there is no guess.
+        The fits of Eq. 4 begin at `starts`, which are the `Evaluation.starts`
+        of similar heads, or None if there is no guess.
         """
-        z = head.preactivations(self.states)
-        weights = functional.softplus(z)
+        preactivations = head.preactivations(self.states)
+        weights = weights_of(preactivations)
         scores = weighted_losses(self.losses, weights)
         curves = []
-        fitted = []
+        next_starts = []
         used = self.train[:, None] & self.was_run
         for b, floor in enumerate(self.floor):
             rows = used[:, b]
-            start = None if lines is None else lines[b]
+            start = None if starts is None else starts[b]
             own_scores = scores[rows, b]
             accuracies = self.accuracy[rows, b]
-            curve, line = fit_curve(own_scores, accuracies, floor, start)
+            curve, next_start = fit_curve(own_scores, accuracies, floor, start)
             curves.append(curve)
-            fitted.append(line)
+            next_starts.append(next_start)
         curve = Curve.stack(curves)
         predicted = curve.accuracies(scores.T)  # (B, M)
         return Evaluation(
             head=head,
-            preactivations=z,
+            preactivations=preactivations,
             scores=scores,
-            lines=np.array(fitted),
+            starts=np.array(next_starts),
             curve=curve,
             predicted=predicted.T)
 
@@ -179,7 +178,7 @@ class Recorder:
 
     def __call__(self, step: int, running: Integers,
                  evaluation: Evaluation) -> None:
-        weights = functional.softplus(evaluation.preactivations)
+        weights = weights_of(evaluation.preactivations)
         scores = weighted_losses(self.losses, weights)
         self.scores[step][:, running] = scores
         self.alpha[step, running] = evaluation.curve.alpha
@@ -212,7 +211,7 @@ class TrainedHeads:
 
         `states` are at the tokens of the table.
         """
-        losses = losses_per_character(table, states)
+        losses = losses_per_character(table, table.scored, states)
         weights = self.head.weights(states)
         scores = weighted_losses(losses, weights)
         accuracies = self.curve.accuracies(scores.T)  # (B, M)
@@ -245,7 +244,7 @@ def train_heads(states: Tensor,
     hidden_size = states.shape[1]
     head = ScoringHead.uniform(hidden_size, n_benchmarks, states.device)
     # Indices of the benchmarks that have not stopped. `head`, `objective` and
-    # `lines` are restricted to these benchmarks.
+    # `starts` are restricted to these benchmarks.
     running = np.arange(n_benchmarks)
     # The best heads so far, their curves and validation errors.
     best = head.select(running)
@@ -253,20 +252,20 @@ def train_heads(states: Tensor,
     beta = np.zeros(n_benchmarks)
     error = np.full(n_benchmarks, np.inf)
     best_step = np.zeros_like(running)
-    lines = None
+    starts = None
     for step in progress(range(settings.n_steps + 1)):
-        evaluation = objective.evaluate(head, lines)
+        evaluation = objective.evaluate(head, starts)
         if observe is not None:
             observe(step, running, evaluation)
         _, validation_error = objective.errors(evaluation)
         better = validation_error < error[running]
-        chosen = running[better]
-        error[chosen] = validation_error[better]
-        best_step[chosen] = step
-        alpha[chosen] = evaluation.curve.alpha[better]
-        beta[chosen] = evaluation.curve.beta[better]
-        best.theta[:, chosen] = head.theta[:, better]
-        best.bias[chosen] = head.bias[better]
+        improved = running[better]
+        error[improved] = validation_error[better]
+        best_step[improved] = step
+        alpha[improved] = evaluation.curve.alpha[better]
+        beta[improved] = evaluation.curve.beta[better]
+        best.theta[:, improved] = head.theta[:, better]
+        best.bias[improved] = head.bias[better]
         steps_since_best = step - best_step[running]
         going = steps_since_best < settings.patience
         if not going.any():
@@ -277,6 +276,6 @@ def train_heads(states: Tensor,
         head = head.select(going)
         objective = objective.select(going)
         running = running[going]
-        lines = evaluation.lines[going]
+        starts = evaluation.starts[going]
     curve = Curve(alpha, beta, floor)
     return TrainedHeads(accuracies.benchmarks, best, curve, best_step)

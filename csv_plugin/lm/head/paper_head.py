@@ -9,14 +9,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from csv_plugin import __version__
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.curve import accuracy_of
 from csv_plugin.core.curve_model import CurveModel, Curves
 from csv_plugin.core.features import (Columns, TokenColumns, counted_losses,
                                       counted_tokens)
-from csv_plugin.core.fitting import benchmark_fits
+from csv_plugin.core.fitting import predictor_of
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.predictor import Fit, Predictor, Units
@@ -24,6 +23,7 @@ from csv_plugin.core.progress import Progress
 from csv_plugin.core.scaling_law import PROBLEMS, diagnose
 from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.algorithm2 import Recorder, TrainedHeads, train_heads
+from csv_plugin.lm.head.scoring_head import losses_per_character
 from csv_plugin.lm.head.state_scale import StateScale
 from csv_plugin.lm.head.training_steps import (TEST, TRAINING, VALIDATION,
                                                TrainingSteps)
@@ -67,10 +67,10 @@ def train_paper_head(table: LossTable,
         InputError: There is no benchmark to learn from, or a watched model
             has no loss on a token that all models of `table` scored.
     """
-    everywhere = accuracies
+    all_accuracies = accuracies
     accuracies = accuracies.select(table.models)
-    chosen = np.isin(table.models, list(validation))
-    problems = _problems(table, accuracies, ~chosen, chosen)
+    is_validation = np.isin(table.models, list(validation))
+    problems = _problems(table, accuracies, is_validation)
     learned = []
     reasons = []
     notes: Notes = {}
@@ -87,26 +87,24 @@ def train_paper_head(table: LossTable,
             "'salience'.")
     scale = StateScale.of(states, counted_tokens(table))
     states = scale.apply(states)
-    train = list(compress(table.models, ~chosen))
+    train = list(compress(table.models, ~is_validation))
     models = table.models
-    losses = counted_losses(table, table.scored)
+    losses = losses_per_character(table, table.scored, states)
     if watched is not None:
         models = (*models, *watched.models)
-        of_watched = counted_losses(watched, table.scored)
-        losses = np.concatenate([losses, of_watched])
-    losses = losses / table.n_chars.sum()
-    losses_on_device = torch.from_numpy(losses).to(states.device)
+        of_watched = losses_per_character(watched, table.scored, states)
+        losses = torch.cat([losses, of_watched])
     of_learned = accuracies.select(benchmarks=learned)
-    recorder = Recorder(losses_on_device, settings.n_steps, of_learned.chance)
+    recorder = Recorder(losses, settings.n_steps, of_learned.chance)
     heads = train_heads(states, table, of_learned, train, list(validation),
                         settings, progress, recorder)
     for name, step in zip(heads.benchmarks, heads.best_step):
         notes[name] = _notes(int(step), settings)
     source = _columns(table, states, heads)
-    predictor = _predictor(table, source, heads, accuracies, families, chosen,
-                           notes)
+    predictor = _predictor(table, source, heads, accuracies, families,
+                           is_validation, notes)
     predictor = predictor.with_tokens(targets, source)
-    observed = everywhere.select(models, learned)
+    observed = all_accuracies.select(models, learned)
     steps = TrainingSteps(
         benchmarks=heads.benchmarks,
         models=models,
@@ -120,11 +118,11 @@ def train_paper_head(table: LossTable,
 
 def _predictor(table: LossTable, source: TokenColumns, heads: TrainedHeads,
                accuracies: AccuracyTable, families: Sequence[str],
-               chosen: NDArray, notes: Notes) -> Predictor:
+               is_validation: NDArray, notes: Notes) -> Predictor:
     """Return the predictor of trained heads, still without its tokens.
 
-    `source` computes the columns from token losses. `chosen`, `(M,)`, is a
-    mask of the validation models in the table; `notes` are by benchmark.
+    `source` computes the columns from token losses. `is_validation`, `(M,)`,
+    is a mask of the models of the table; `notes` are by benchmark.
     """
     features = source.features(table)
     # Column 0 is the loss, followed by one column per benchmark with a head.
@@ -137,40 +135,30 @@ def _predictor(table: LossTable, source: TokenColumns, heads: TrainedHeads,
             answers[name] = np.array([column])
         columns.append(column)
     scores = features.values[:, columns]
-    curves = _curves(accuracies, heads, ~chosen)
-    # The heads are judged on the validation models, and on all models where
+    curves = _curves(accuracies, heads, ~is_validation)
+    # The curves are checked on the validation models, and on all models where
     # no validation model was run on the benchmark.
     exponents = curves.exponents(scores)
-    judged_accuracies = accuracy_of(exponents, curves.floor)
-    known = ~np.isnan(accuracies.values)
-    validated = known & chosen[:, None]
-    has_validated = validated.any(axis=0)
-    judged = np.where(has_validated, validated, known)
-    judged_accuracies[~judged] = np.nan
+    checked_accuracies = accuracy_of(exponents, curves.floor)
+    was_run = ~np.isnan(accuracies.values)
+    was_validated = was_run & is_validation[:, None]
+    has_validated = was_validated.any(axis=0)
+    is_checked = np.where(has_validated, was_validated, was_run)
+    checked_accuracies[~is_checked] = np.nan
     observed = Observed(accuracies.values, tuple(families), accuracies.chance,
                         accuracies.n_items)
     # Column 0 is the only unit, and its source has no name.
     units = Units(
         columns=np.zeros(1, int), sources=np.array(['']), answers=answers)
     fit = Fit(
-        names=table.models,
+        models=table.models,
         benchmarks=accuracies.benchmarks,
         main=accuracies.main,
         losses=features.values,
         observed=observed,
         units=units)
-    model = CurveModel(curves, judged_accuracies, observed)
-    versions = dict(
-        csv_plugin=__version__, numpy=np.__version__, scipy=scipy.__version__)
-    fits = benchmark_fits(fit, model, notes)
-    mean_losses = np.sort(features.mean_loss)
-    return Predictor(
-        columns=features.columns,
-        fit=fit,
-        model=model,
-        benchmarks=fits,
-        versions=versions,
-        mean_losses=mean_losses[[0, -1]])
+    model = CurveModel(curves, checked_accuracies, observed)
+    return predictor_of(features.columns, fit, model, notes)
 
 
 def _splits(models: Sequence[str], train: Sequence[str],
@@ -182,22 +170,22 @@ def _splits(models: Sequence[str], train: Sequence[str],
     return splits
 
 
-def _problems(table: LossTable, accuracies: AccuracyTable, train: NDArray,
-              validation: NDArray) -> Mapping[str, Optional[str]]:
+def _problems(table: LossTable, accuracies: AccuracyTable,
+              is_validation: NDArray) -> Mapping[str, Optional[str]]:
     """Return, for each benchmark, the reason why no head can be learned.
 
-    The reason is None if a head can be learned. `train` and `validation`,
-    `(M,)`, are masks of the models.
+    The reason is None if a head can be learned. `is_validation`, `(M,)`, is a
+    mask of the models; all other models are trained on.
     """
     loss = counted_losses(table).sum(axis=1)
     found: dict[str, Optional[str]] = {}
     for b, name in enumerate(accuracies.benchmarks):
         accuracy = accuracies.values[:, b]
-        scored = ~np.isnan(accuracy)
-        rows = train & scored
+        was_run = ~np.isnan(accuracy)
+        rows = was_run & ~is_validation
         chance = float(accuracies.chance[b])
         problems = diagnose(loss[rows], accuracy[rows], chance)
-        validated = validation & scored
+        validated = was_run & is_validation
         found[name] = None
         if problems:
             reasons = [PROBLEMS[problem] for problem in problems]

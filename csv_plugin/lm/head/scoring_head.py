@@ -14,13 +14,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from csv_plugin.core.arrays import Floats
+from csv_plugin.core.features import counted_losses
 from csv_plugin.core.losses import LossTable
 
 #: Rows of a block: 4 MB of float32 at H = 2048, which stay in the cache.
 BLOCK_ROWS = 512
 
-#: The preactivation that gives the weight 1.
-_OF_ONE = float(np.log(np.expm1(1)))
+#: The preactivation, and the bias of uniform heads, that gives the weight 1.
+UNIFORM_BIAS = float(np.log(np.expm1(1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,7 @@ class ScoringHead:
         """Return heads that give every token the weight 1; `theta` is 0."""
         theta = torch.zeros(
             hidden_size, n_benchmarks, dtype=torch.float64, device=device)
-        bias = theta.new_full([n_benchmarks], _OF_ONE)
+        bias = theta.new_full([n_benchmarks], UNIFORM_BIAS)
         return cls(theta, bias)
 
     def select(self, benchmarks: NDArray) -> 'ScoringHead':
@@ -70,7 +71,7 @@ class ScoringHead:
     def weights(self, states: Tensor) -> Tensor:
         """Return the salience weights of all tokens, `(T, B)` (Eq. 3)."""
         preactivations = self.preactivations(states)
-        return functional.softplus(preactivations)
+        return weights_of(preactivations)
 
     def gradient(self, states: Tensor, preactivations: Tensor,
                  by_weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -92,6 +93,11 @@ class ScoringHead:
         return by_theta.t(), by_bias
 
 
+def weights_of(preactivations: Tensor) -> Tensor:
+    """Return the salience weights of Eq. 3 from their preactivations."""
+    return functional.softplus(preactivations)
+
+
 def working_dtype(states: Tensor) -> torch.dtype:
     """Return the type to compute in with these states: float32 or float64."""
     return torch.promote_types(states.dtype, torch.float32)
@@ -110,21 +116,24 @@ def row_blocks(states: Tensor) -> Iterator[tuple[slice, Tensor]]:
         dtype=working_dtype(states),
         device=states.device)
     for start in range(0, len(states), BLOCK_ROWS):
-        part = states[start:start + BLOCK_ROWS]
-        n_rows = len(part)
+        of_block = states[start:start + BLOCK_ROWS]
+        n_rows = len(of_block)
         block = buffer[:n_rows]
-        block.copy_(part)
+        block.copy_(of_block)
         rows = slice(start, start + n_rows)
         yield rows, block
 
 
-def losses_per_character(table: LossTable, states: Tensor) -> Tensor:
+def losses_per_character(table: LossTable, counted: NDArray,
+                         states: Tensor) -> Tensor:
     """Return losses divided by the number of characters N_c, `(M, T)`.
 
-    They are in nats per character, float64, and on the device of `states`. The
-    losses of tokens that some model did not score are 0.
+    They are in nats per character, float64, and on the device of `states`.
+    `counted`, `(T,)`, is the mask of the tokens that count, such as
+    `table.scored`; losses on all other tokens are 0. Raises an `InputError` if
+    a model did not score a token that counts.
     """
-    losses = np.where(table.scored, table.losses, 0.0)
+    losses = counted_losses(table, counted)
     losses /= table.n_chars.sum()
     return torch.from_numpy(losses).to(states.device)
 

@@ -1,4 +1,5 @@
 """Algorithm 2 as a predictor that travels."""
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,12 +11,14 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import text_columns
 from csv_plugin.core.fitting import fit_mean_loss_predictor
 from csv_plugin.core.losses import TokenLosses
+from csv_plugin.core.study import Study
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.head.algorithm2 import train_heads
 from csv_plugin.lm.head.paper_head import train_paper_head
 from csv_plugin.lm.head.state_scale import StateScale
 from csv_plugin.lm.tokens.tokenization import target_tokens
+from csv_plugin.report.study_tables import write_report
 from tests.core.loss_dumps import model_losses
 from tests.lm.models import tokenizer
 
@@ -100,6 +103,21 @@ def training(states=STATES,
 @pytest.fixture(scope='module')
 def head():
     return trained()
+
+
+def test_its_report_claims_no_families_left_out(tmp_path, head):
+    """Its curves are fitted once; its errors are of validation models."""
+    write_report(tmp_path / 'r.md', Study.of({'paper': head}, DUMPS,
+                                             ACCURACIES), 'A title', 'x')
+    report = ' '.join((tmp_path / 'r.md').read_text('utf-8').split())
+    assert '## Validation models | benchmark | mean abs. error |' in report
+    assert 'mean absolute error of the validation models, in points' in report
+    assert 'other families' not in report and 'left out' not in report
+    errors = np.abs(predicted(head)[12:20, 0] - REAL[12:20])
+    shown, = re.findall(r'\| exam \| ([0-9.]+) \|',
+                        report.partition('## V')[2])
+    # Means of distributions are no points of their curves.
+    assert float(shown) == pytest.approx(100 * errors.mean(), abs=.3)
 
 
 def predicted(head):

@@ -67,7 +67,8 @@ def test_gradient_is_that_of_autograd(dtype):
 
 def capability_scores(head, states, table):
     return weighted_losses(
-        losses_per_character(table, states), head.weights(states))
+        losses_per_character(table, table.scored, states),
+        head.weights(states))
 
 
 def test_capability_scores_are_weighted_losses_per_character():
