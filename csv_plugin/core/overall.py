@@ -145,7 +145,7 @@ class Overall:
     def _view(self, method: str, named: NamedJoint, level: float) -> MeanView:
         """Return what a method's joint distribution says about the means.
 
-        Only the models of the mask `has_rank` get ranks. `level` is the
+        Ranks are among all models with a mean by the method. `level` is the
         probability that an interval holds the mean, and that a range of ranks
         holds the rank.
         """
@@ -162,9 +162,8 @@ class Overall:
         known_rows = rows[has_mean]
         view.low[has_mean] = low[known_rows]
         view.high[has_mean] = high[known_rows]
-        ranked = has_mean & self.has_rank
-        n_ranked = ranked.sum()
-        if n_ranked:
+        n_ranked = has_mean.sum()
+        if n_ranked > 1:
             # The largest number of ranks to draw, for all models together, and
             # the smallest number of draws. With these, a thousand models take
             # seconds.
@@ -172,12 +171,12 @@ class Overall:
             least_draws = 500
             n_draws = min(DRAWS, most_ranks // n_ranked)
             n_draws = max(n_draws, least_draws)
-            joint = named.joint.take(rows[ranked])
+            joint = named.joint.take(known_rows)
             draws = joint.draws(n_draws)
             drawn_means = draws[:, :, columns].mean(axis=2)
             ranges = rank_ranges(drawn_means, level)
             for unknown_ranks, known_ranks in zip(view.ranks, ranges):
-                unknown_ranks[ranked] = known_ranks
+                unknown_ranks[has_mean] = known_ranks
         return view
 
     @property
@@ -190,39 +189,27 @@ class Overall:
         return len(self.benchmarks) > 1
 
     @property
-    def has_rank(self) -> Booleans:
-        """Mask of the models that get ranks, `(M,)`.
-
-        If no model has an observed mean, these are all models. Otherwise they
-        are the models with an observed mean and, if there is a method, a mean
-        by the first method. If there is only one such model, it gets no rank.
-        """
-        found = ~np.isnan(self.observed)
-        if not found.any():
-            found[:] = True
-        elif self.methods:
-            by_first_method = self.values[:, 0]
-            found &= ~np.isnan(by_first_method)
-        if found.sum() == 1:
-            found[:] = False
-        return found
+    def has_ranks(self) -> bool:
+        """True if there are ranks, by observed or by predicted means."""
+        ranks = [self.observed_ranks()]
+        if self.methods:
+            ranks.extend(self.predicted_ranks().T)
+        return bool(np.isfinite(ranks).any())
 
     def observed_ranks(self) -> Floats:
-        """Return the ranks by observed means, `(M,)`.
+        """Return the ranks among the models with an observed mean, `(M,)`.
 
-        Ranks of models outside of the mask `has_rank` are NaN.
+        Models without a rank have NaN.
         """
-        means = np.where(self.has_rank, self.observed, np.nan)
-        return column_ranks(means)
+        return column_ranks(self.observed)
 
     def predicted_ranks(self) -> Floats:
         """Return the ranks by predicted means, `(M, P)`.
 
-        Ranks of models outside of the mask `has_rank` are NaN.
+        The ranks of a method are among the models with a mean by this method.
+        Models without a rank have NaN.
         """
-        means = self.values.copy()
-        means[~self.has_rank] = np.nan
-        return column_ranks(means)
+        return column_ranks(self.values)
 
     def best_first(self) -> list[int]:
         """Return the indices of the models, the largest mean first.
@@ -388,8 +375,11 @@ def _means(accuracies: Floats) -> Floats:
 def column_ranks(values: ArrayLike) -> Floats:
     """Return the ranks of values within each column, 1 for the largest.
 
-    NaN stays NaN. Equal values share the best rank of the group. A
-    one-dimensional array counts as one column.
+    NaN stays NaN. Equal values share the best rank of the group. The only
+    value of a column has no rank, so it becomes NaN. A one-dimensional array
+    counts as one column.
     """
     columns = np.asarray(values, np.float64)
-    return np.apply_along_axis(metrics.best_ranks, 0, columns)
+    ranks = np.apply_along_axis(metrics.best_ranks, 0, columns)
+    n_values = np.isfinite(columns).sum(axis=0)
+    return np.where(n_values > 1, ranks, np.nan)

@@ -262,7 +262,7 @@ def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
     """Yield notes on the benchmarks of means and on the agreement of ranks."""
     is_partial = len(overall.benchmarks) < len(predictions.main)
     sentences = []
-    if overall.has_rank.any():
+    if overall.has_ranks:
         sentences.append('Rank 1 is the largest mean.')
     if is_partial:
         sentences.append(f'Means are over {first_names(overall.benchmarks)}; '
@@ -273,9 +273,8 @@ def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
     if not np.isnan(overall.observed).all():
         means = np.column_stack([overall.observed, means])
     if np.isnan(means).any():
-        yield ('No mean where a number on one of the benchmarks is missing; '
-               'ranks are among the models with an observed and a predicted '
-               'mean.')
+        yield ('No mean, and no rank by it, where a number on one of the '
+               'benchmarks is missing.')
     agreements = []
     for method in overall.methods:
         spearman, n_models = overall.agreement(method)

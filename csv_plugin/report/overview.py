@@ -151,7 +151,7 @@ def _mean_columns(board: Leaderboard, order: Sequence[int]) -> list[Column]:
     name = f'mean of {len(overall.benchmarks)}'
     means = mean_cells(overall, method)
     columns.append(_sorted(name, means, order))
-    if overall.has_rank.any():
+    if overall.has_ranks:
         ranks = rank_cells(overall, method)
         columns.append(_sorted('rank', ranks, order))
     return columns

@@ -115,7 +115,7 @@ def test_benchmarks_that_the_first_method_predicts():
     nothing = overall(values=values * NAN)
     assert nothing.benchmarks == BENCHMARKS and nothing.methods == ()
     # Ranks by observed means need no prediction.
-    assert nothing.has_rank.all()
+    assert np.isfinite(nothing.observed_ranks()).all()
     # Observed accuracies only where nothing is predicted.
     found = overall(without(OBSERVED, np.s_[:, 1:]), values)
     assert found.benchmarks == ('b0', )
@@ -142,7 +142,7 @@ def test_equal_values_share_the_better_rank():
     assert column_ranks([.3, NAN, .5, .3]).tolist()[::2] == [2, 1]
 
 
-def test_predicted_ranks_count_models_with_a_real_mean():
+def test_ranks_are_among_all_models_with_the_mean():
     observed = np.arange(6)[:, None] / np.full(3, 10)
     values = without(np.stack([observed, observed], axis=2), (4, 0, 1))
     found = overall(without(observed, [1, 5]), values)
@@ -150,13 +150,13 @@ def test_predicted_ranks_count_models_with_a_real_mean():
                                   [4, NAN, 3, 2, 1, NAN])
     np.testing.assert_array_equal(
         found.predicted_ranks().T,
-        [[4, NAN, 3, 2, 1, NAN], [3, NAN, 2, 1, NAN, NAN]])
+        [[6, 5, 4, 3, 2, 1], [5, 4, 3, 2, NAN, 1]])
     # The first method without any mean has no say.
     mute = overall(observed, without(values, np.s_[:, :, 0]))
     assert mute.methods == ('p1', )
-    expected = [5, 4, 3, 2, NAN, 1]
-    np.testing.assert_array_equal(mute.observed_ranks(), expected)
-    np.testing.assert_array_equal(mute.predicted_ranks()[:, 0], expected)
+    np.testing.assert_array_equal(mute.observed_ranks(), [6, 5, 4, 3, 2, 1])
+    np.testing.assert_array_equal(mute.predicted_ranks()[:, 0],
+                                  [5, 4, 3, 2, NAN, 1])
     nothing = overall(observed * NAN, values)
     np.testing.assert_array_equal(nothing.predicted_ranks().T,
                                   [[6, 5, 4, 3, 2, 1], [5, 4, 3, 2, NAN, 1]])
@@ -218,9 +218,9 @@ def test_means_of_some_benchmarks_and_models(predicted):
     assert overall.benchmarks == ('easy', )
     _, low, _ = named.joint.means(np.array([0]), table.level)
     np.testing.assert_array_equal(view.low, low)
-    # The best model has no observed mean, so it has no rank.
-    assert np.isnan(view.ranks.first).tolist() == [False, False, True]
-    assert view.ranks.last[:2].tolist() == [2, 2]
+    # The best model has no observed mean, but a predicted one.
+    assert view.ranks.first[2] == 1 and view.ranks.best[2] > .9
+    assert view.ranks.last.tolist() == [3, 3, 1]
 
 
 def test_a_lone_model_has_no_rank(predicted):

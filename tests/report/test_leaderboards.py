@@ -144,8 +144,9 @@ def test_all_reasons_are_given():
         'observed of m1 on bench-1: not run',
         'predicted, mean-loss of m0, m2 on all 2 benchmarks: no dump',
         'mean-loss of m1 on bench-0: unknown',
-        'No mean where a number on one of the benchmarks is missing; ranks '
-        'are among the models with an observed and a predicted mean.',
+        'Rank 1 is the largest mean.',
+        'No mean, and no rank by it, where a number on one of the '
+        'benchmarks is missing.',
     ]
     assert remark == 'a remark'
     assert far.startswith('predicted: 1 of 1 observed accuracies lie outside')

@@ -164,7 +164,7 @@ def test_models_without_a_mean(part):
     place = ('m1', 'b1') if part == 'observed' else ('p', 'm1', 'b1')
     getattr(cells, part)[place] = NO_DUMP
     assert found(cells)[1].startswith(
-        'No mean where a number on one of the benchmarks is missing; ranks ')
+        'No mean, and no rank by it, where a number on one of the benchmarks ')
 
 
 @pytest.mark.parametrize('n_models, n_families, line', [
