@@ -519,10 +519,30 @@ class Predictor(PublicNames):
         See the module `measurement_units`. Losses that were computed from
         dumps are always in nats, so their factors are 1.
         """
+        _, factors = self._all_measurement_factors(features.values)
+        return factors
+
+    @property
+    def training_measurement_factors(self) -> Floats:
+        """The same factors of the training models, `(N,)`.
+
+        Each training model is compared with those of other families.
+        """
+        no_others = self.fit.losses[:0]
+        factors, _ = self._all_measurement_factors(no_others)
+        return factors
+
+    def _all_measurement_factors(self,
+                                 losses: NDArray) -> tuple[Floats, Floats]:
+        """Return the factors of the training models and of other models.
+
+        `losses`, `(M, K)`, are the feature columns of the other models.
+        """
+        fitted = self.fit.losses
         if self.targets is not None:
-            return np.ones(len(features.models))
-        return measurement_factors(self.fit.losses, self.families,
-                                   features.values, self.fit.units.columns,
+            return np.ones(len(fitted)), np.ones(len(losses))
+        return measurement_factors(fitted, self.families, losses,
+                                   self.fit.units.columns,
                                    self.model.settings.least)
 
     def predict_left_out(self) -> Predictions:

@@ -412,23 +412,57 @@ def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:
     return lines + others if verbose else lines
 
 
-def outlier_notes(predictor: Predictor) -> list[str]:
-    """Return a line on outliers among the training models, if there are any.
+def left_out_errors(predictor: Predictor, models: NDArray) -> Floats:
+    """Return the mean absolute error on each benchmark, `(B,)`, a fraction.
 
-    The line names the outliers. Unless all training models are outliers, it
+    The errors are of the predictions `Predictor.left_out` of the fitted models
+    in the mask `models`, `(M,)`. An error is NaN if it is unknown; errors are
+    only known with models of two or more families.
+    """
+    sizes = np.abs(predictor.left_out - predictor.observed)[models]
+    errors = []
+    for part, column in zip(predictor.benchmarks, sizes.T):
+        error = math.nan
+        if not math.isnan(part.error) and np.isfinite(column).any():
+            error = float(np.nanmean(column))
+        errors.append(error)
+    return np.array(errors)
+
+
+def judged_errors(predictor: Predictor, models: NDArray) -> Floats:
+    """Return the errors of `left_out_errors` that means are over.
+
+    These are the known errors on main benchmarks that are not at chance.
+    """
+    errors = left_out_errors(predictor, models)
+    judged = []
+    for part, error in zip(predictor.benchmarks, errors):
+        if part.main and not part.at_chance and not math.isnan(error):
+            judged.append(error)
+    return np.array(judged)
+
+
+def outlier_notes(predictor: Predictor) -> list[str]:
+    """Return lines on training models that differ from the others, if any.
+
+    A first line names models that seem to be measured in another unit. The
+    last line names the outliers. Unless all training models are outliers, it
     also compares the errors of families left out with and without the
     outliers.
     """
+    lines = measurement_notes(predictor.fit_models,
+                              predictor.training_measurement_factors,
+                              'other training models')
     outliers = predictor.outliers
     if not outliers:
-        return []
-    errors = np.abs(predictor.observed - predictor.left_out)
-    is_sound = ~np.isin(predictor.fit_models, list(outliers))
-    with_all = number(_mean(errors))
+        return lines
+    everyone = np.ones(len(predictor.fit_models), bool)
+    with_all = _mean_points(judged_errors(predictor, everyone))
     error = ('The mean absolute error of families left out is '
              f'{with_all} points.')
+    is_sound = ~np.isin(predictor.fit_models, list(outliers))
     if is_sound.any():
-        without = number(_mean(errors[is_sound]))
+        without = _mean_points(judged_errors(predictor, is_sound))
         error = ('Without them, the mean absolute error of families left out '
                  f'is {without} points, with them {with_all}.')
     farthest_first = sorted(outliers, key=outliers.__getitem__, reverse=True)
@@ -436,20 +470,16 @@ def outlier_notes(predictor: Predictor) -> list[str]:
     for model in farthest_first:
         size = outliers[model]
         named.append(f'{model} ({size:.1f} times the expected error)')
-    return [
-        'Outliers among the training models, which count less: '
-        f'{first_names(named)}. {error} Check their losses and accuracies.'
-    ]
+    lines.append('Outliers among the training models, which count less: '
+                 f'{first_names(named)}. {error} Check their losses and '
+                 'accuracies.')
+    return lines
 
 
-def _mean(errors: Floats) -> float:
-    """Return the mean of fractions, in points.
-
-    NaN are left out; the result is NaN if nothing remains.
-    """
-    if not np.isfinite(errors).any():
-        return math.nan
-    return percent(float(np.nanmean(errors)))
+def _mean_points(errors: Floats) -> str:
+    """Return the mean of fractions in points, as a cell; '-' without any."""
+    mean = errors.mean() if len(errors) else math.nan
+    return number(percent(float(mean)))
 
 
 def _by_note(notes: Iterable[tuple[str, str]],

@@ -6,6 +6,7 @@ from textwrap import indent
 
 import numpy as np
 
+from csv_plugin.core.arrays import Booleans
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.formatting import ANY, counted, number, percent
 from csv_plugin.core.overall import MEAN_ERROR
@@ -17,7 +18,8 @@ from csv_plugin.core.text_tables import text_table, wrapped
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import ModelInfo, write_csv
 from csv_plugin.report.leaderboards import Leaderboard
-from csv_plugin.report.notes import far_notes, learning_notes, outlier_notes
+from csv_plugin.report.notes import (far_notes, judged_errors, learning_notes,
+                                     left_out_errors, outlier_notes)
 from csv_plugin.report.screen import markdown_list, markdown_table
 
 #: Columns of the files that `write_predictions` writes.
@@ -38,6 +40,10 @@ means, which are smaller than means of errors.
 #: Legend of the cell `(any)`, where a table has one.
 _ANY = (f'({ANY}): all intervals reach from chance, or below, to 100 %, so no '
         'accuracy can lie outside.')
+
+#: Mark on the name of a benchmark that is not predictable yet, and its legend.
+_NOT_YET = ' ?'
+_ON_NOT_YET = '?: not predictable yet, and left out of the means.'
 
 #: Legend of the short table on the terminal.
 _SHORT = (
@@ -121,7 +127,8 @@ def fit_errors(predictor: Predictor) -> list[str]:
     The errors are of the predictions `Predictor.left_out`, which `fit_legend`
     explains. Unknown errors are '-'.
     """
-    return [number(percent(error)) for error in _left_out_errors(predictor)]
+    errors = left_out_errors(predictor, _everyone(predictor))
+    return [number(percent(error)) for error in errors]
 
 
 def fit_legend(predictor: Predictor) -> str:
@@ -132,34 +139,20 @@ def fit_legend(predictor: Predictor) -> str:
 def left_out_line(predictor: Predictor) -> str:
     """Return a line with the mean absolute error of families left out.
 
-    It is the mean over the main benchmarks with such an error, in points. The
-    line is '' if there is none.
+    It is the mean over the benchmarks of `judged_errors`, in points. The line
+    is '' if there are none.
     """
-    errors = []
-    for name, error in zip(predictor.names, _left_out_errors(predictor)):
-        if name in predictor.main and not math.isnan(error):
-            errors.append(error)
-    if not errors:
+    errors = judged_errors(predictor, _everyone(predictor))
+    if not len(errors):
         return ''
     return (f'Mean absolute error of families left out: '
-            f'{percent(_mean(errors)):.1f} points, over '
+            f'{percent(errors.mean()):.1f} points, over '
             f'{counted(len(errors), "benchmark")}.')
 
 
-def _left_out_errors(predictor: Predictor) -> list[float]:
-    """Return the mean absolute error on each benchmark, a fraction.
-
-    Errors are as in `fit_errors`; unknown errors are NaN.
-    """
-    sizes = np.abs(predictor.left_out - predictor.observed)
-    errors = []
-    for part, column in zip(predictor.benchmarks, sizes.T):
-        error = math.nan
-        # Errors are only known with models of two or more families.
-        if not math.isnan(part.error):
-            error = float(np.nanmean(column))
-        errors.append(error)
-    return errors
+def _everyone(predictor: Predictor) -> Booleans:
+    """Return the mask of all fitted models, `(M,)`."""
+    return np.ones(len(predictor.fit_models), bool)
 
 
 def _of_method(study: Study) -> Predictions:
@@ -190,9 +183,10 @@ def error_rows(study: Study) -> list[list[str]]:
         row += _wide_cells([own[benchmark] for benchmark in benchmarks])
         rows.append(row)
 
+    names = _marked_names(study)
     for name, errors in own.items():
         n_models = str(errors.n_models)
-        add_row(name, n_models, [name])
+        add_row(names[name], n_models, [name])
     judged = judged_benchmarks(study)
     add_row(f'mean of {len(judged)}', '', judged)
     return rows
@@ -211,14 +205,26 @@ def short_table(study: Study) -> str:
     baseline = by_method[MEAN_LOSS]
     own = by_method[study.predictions.methods[0]]
     rows = [['benchmark', 'models', 'error', 'of mean loss', 'coverage']]
+    names = _marked_names(study)
     for name, errors in own.items():
         cells = _short_cells(own, baseline, [name])
-        rows.append([name, str(errors.n_models), *cells])
+        rows.append([names[name], str(errors.n_models), *cells])
     judged = judged_benchmarks(study)
     for method, by_benchmark in by_method.items():
         cells = _short_cells(by_benchmark, baseline, judged)
         rows.append([f'mean of {len(judged)} by {method}', '', *cells])
     return text_table(rows)
+
+
+def _marked_names(study: Study) -> dict[str, str]:
+    """Return each benchmark's name for tables of errors.
+
+    It has a `?` if the benchmark is not predictable yet.
+    """
+    names = {name: name for name in study.predictions.benchmarks}
+    for name in study.predictions.not_yet:
+        names[name] += _NOT_YET
+    return names
 
 
 def _errors_by_method(study: Study) -> dict[str, ErrorsByBenchmark]:
@@ -270,11 +276,16 @@ def _of_intervals(value: float, error: float, digits: str) -> str:
 
 
 def judged_benchmarks(study: Study) -> list[str]:
-    """Return the main benchmarks with an error of the method under study."""
+    """Return the main benchmarks with an error of the method under study.
+
+    Benchmarks that are not predictable yet are left out, as in means of
+    accuracies.
+    """
     errors = study.errors(study.predictions.methods[0])
+    not_yet = study.predictions.not_yet
     judged = []
     for name in study.predictions.main:
-        if not math.isnan(errors[name].mse):
+        if name not in not_yet and not math.isnan(errors[name].mse):
             judged.append(name)
     return judged
 
@@ -339,6 +350,8 @@ def summary(study: Study, title: str, wide: bool = False) -> str:
     legend = legend.format(level=study.predictions.level)
     if f'({ANY})' in table:
         legend += f' {_ANY}'
+    if study.predictions.not_yet:
+        legend += f' {_ON_NOT_YET}'
     methods = []
     for name, words in _METHODS.items():
         if name in study.predictions.methods:
@@ -374,6 +387,8 @@ def write_report(path: FilePath,
         judged = [table, legend.strip()]
         if f'({ANY})' in table:
             judged.append(_ANY)
+        if study.predictions.not_yet:
+            judged.append(_ON_NOT_YET)
     notes = [
         *far_notes(_of_method(study)),
         *remarks,

@@ -9,7 +9,7 @@ from csv_plugin.core.comparing import compare
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.measurement_units import measurement_factors
-from csv_plugin.report.notes import far_notes
+from csv_plugin.report.notes import far_notes, outlier_notes
 from csv_plugin.triage.judging import judge_runs
 
 N_MODELS, N_UNITS = 30, 12
@@ -30,13 +30,13 @@ FITTED = losses_of(SKILL, 0)
 NEW = losses_of(np.linspace(.2, .9, 6), 1)
 
 
-def predictor():
+def predictor(losses=FITTED, families=FAMILIES):
     names = [f'model {m}' for m in range(N_MODELS)]
     units = [f'text {k}' for k in range(N_UNITS)]
     accuracies = .25 + .75 / (1 + np.exp(1 - 3 * SKILL))
     table = AccuracyTable(names, ['exam'], accuracies[:, None], [.25], [500])
     return fit_predictor(
-        FeatureTable.of_losses(names, units, FITTED), table, FAMILIES)
+        FeatureTable.of_losses(names, units, losses), table, families)
 
 
 def new_models(losses):
@@ -45,17 +45,28 @@ def new_models(losses):
     return FeatureTable.of_losses(names, units, losses)
 
 
-@pytest.mark.parametrize('factor', [BITS, math.log(2)])
+def factors_of(losses, fitted=FITTED, families=FAMILIES, units=UNITS):
+    """Factors of models that are no training models."""
+    _, found = measurement_factors(fitted, families, losses, units, .05)
+    return found
+
+
+def factors_of_training(fitted, families=FAMILIES):
+    found, _ = measurement_factors(fitted, families, NEW[:0], UNITS, .05)
+    return found
+
+
+@pytest.mark.parametrize('factor', [BITS, math.log(2), .01])
 def test_all_models_in_another_unit_are_found(factor):
-    found = measurement_factors(FITTED, FAMILIES, factor * NEW, UNITS, .05)
+    found = factors_of(factor * NEW)
     assert found == pytest.approx(np.full(len(NEW), factor), rel=.1)
 
 
 def test_models_in_the_same_unit_have_a_factor_of_one():
     # Much better and much worse models, too.
     new = losses_of(np.linspace(-1, 2, 10), 2)
-    assert measurement_factors(FITTED, FAMILIES, new, UNITS,
-                               .05).tolist() == [1] * 10
+    assert factors_of(new).tolist() == [1] * 10
+    assert factors_of_training(FITTED).tolist() == [1] * N_MODELS
 
 
 def test_a_loss_of_zero_hides_no_other_model():
@@ -64,36 +75,73 @@ def test_a_loss_of_zero_hides_no_other_model():
     fitted = FITTED.copy()
     fitted[0, 1] = 0
     fitted[:, 2] = 0
-    found = measurement_factors(fitted, FAMILIES, new, UNITS, .05)
-    assert found[1:] == pytest.approx(np.full(len(NEW) - 1, BITS), rel=.15)
+    found = factors_of(new, fitted)
+    assert found == pytest.approx(np.full(len(NEW), BITS), rel=.15)
+
+
+@pytest.mark.parametrize('n_zero', [1, 3, N_UNITS])
+def test_losses_of_zero_are_no_other_unit(n_zero):
+    new = NEW.copy()
+    new[0, :n_zero] = 0
+    fitted = FITTED.copy()
+    fitted[4, -n_zero:] = 0
+    assert factors_of(new, fitted).tolist() == [1] * len(NEW)
+    assert factors_of_training(fitted).tolist() == [1] * N_MODELS
+
+
+def test_training_models_in_another_unit_are_found():
+    """Even if a third of the families are, whose models differ in skill."""
+    families = [f'family {m % 10}' for m in range(N_MODELS)]
+    odd = np.arange(N_MODELS) % 10 < 3
+    fitted = FITTED.copy()
+    fitted[odd] *= BITS
+    found = factors_of_training(fitted, families)
+    assert found[odd] == pytest.approx(np.full(9, BITS), rel=.1)
+    assert (found[~odd] == 1).all()
+    # Without two models of one family, nothing tells the slopes.
+    alone = [f'family {m}' for m in range(N_MODELS)]
+    assert (factors_of_training(fitted, alone) == 1).all()
+
+
+def test_a_fit_names_training_models_in_another_unit():
+    losses = FITTED.copy()
+    losses[4] *= BITS
+    families = [f'family {m % 10}' for m in range(N_MODELS)]
+    note, *_ = outlier_notes(predictor(losses, families))
+    assert note.startswith('model 4 (1.5)')
+    assert 'than those of other training models' in note
+    assert outlier_notes(predictor(FITTED, families)) == []
 
 
 def test_no_models_have_no_factors():
-    found = measurement_factors(FITTED, FAMILIES, NEW[:0], UNITS, .05)
+    found = factors_of(NEW[:0])
     assert found.shape == (0, )
 
 
 def test_eight_training_models_are_enough():
     some = slice(None, None, 4)
-    found = measurement_factors(FITTED[some], FAMILIES[some], BITS * NEW,
-                                UNITS, .05)
+    found = factors_of(BITS * NEW, FITTED[some], FAMILIES[some])
     assert len(FITTED[some]) == 8
     assert found == pytest.approx(np.full(len(NEW), BITS), rel=.15)
 
 
+def test_six_columns_are_enough():
+    some = UNITS[::2]
+    found = factors_of(BITS * NEW, units=some)
+    assert len(some) == 6
+    assert found == pytest.approx(np.full(len(NEW), BITS), rel=.15)
+
+
 def test_nothing_is_said_where_nothing_can_be_told():
-    few_units = measurement_factors(FITTED, FAMILIES, BITS * NEW, UNITS[:5],
-                                    .05)
-    few_models = measurement_factors(FITTED[:7], FAMILIES[:7], BITS * NEW,
-                                     UNITS, .05)
+    few_units = factors_of(BITS * NEW, units=UNITS[:5])
+    few_models = factors_of(BITS * NEW, FITTED[:7], FAMILIES[:7])
     # If all units fall alike, a worse model looks like another unit.
     slopes = np.full(N_UNITS, .5)
     alike = losses_of(SKILL, 0, slopes)
     new = losses_of(SKILL[:6], 1, slopes)
-    same_slopes = measurement_factors(alike, FAMILIES, BITS * new, UNITS, .05)
-    negative = measurement_factors(FITTED, FAMILIES, -NEW, UNITS, .05)
-    one_family = measurement_factors(FITTED, ['a'] * N_MODELS, BITS * NEW,
-                                     UNITS, .05)
+    same_slopes = factors_of(BITS * new, alike)
+    negative = factors_of(-NEW)
+    one_family = factors_of(BITS * NEW, families=['a'] * N_MODELS)
     for found in (few_units, few_models, same_slopes, negative, one_family):
         assert found.tolist() == [1] * len(NEW)
 

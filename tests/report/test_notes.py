@@ -93,7 +93,9 @@ def test_all_training_models_are_outliers():
             'b': 4.
         },
         observed=np.array([[1.], [.8]]),
-        left_out=np.array([[.9], [.7]]))
+        left_out=np.array([[.9], [.7]]),
+        benchmarks=(SimpleNamespace(main=True, at_chance=False, error=.1), ),
+        training_measurement_factors=np.ones(2))
     note, = outlier_notes(predictor)
     assert note == (
         'Outliers among the training models, which count less: b (4.0 times '

@@ -12,10 +12,11 @@ from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.core.study import Study, geometric_mean, split_study
 from csv_plugin.core.text_tables import text_table
 from csv_plugin.io.tables import ModelInfo
-from csv_plugin.report.notes import learning_notes
+from csv_plugin.report.notes import learning_notes, outlier_notes
 from csv_plugin.report.screen import markdown_table
 from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_rows,
-                                            fit_errors, leaderboard, summary,
+                                            fit_errors, leaderboard,
+                                            left_out_line, summary,
                                             write_predictions, write_report)
 from tests.scripts import csv_rows
 from tests.tables import Tables
@@ -87,6 +88,8 @@ def test_error_rows(study):
         numbers = [(1e3 * e.mse, 2), (1e3 * baseline[benchmark].mse, 2),
                    (100 * e.mae, 1), (e.spearman, 2), (e.coverage, 2),
                    (100 * e.width, 1)]
+        if benchmark in study.predictions.not_yet:
+            benchmark += ' ?'
         assert row == [benchmark, str(e.n_models)] + [
             '-' if np.isnan(number) else f'{number:.{digits}f}'
             for number, digits in numbers]  # yapf: disable
@@ -203,11 +206,13 @@ def test_summary(study):
             f'{100 * own[name].mae:.1f}', f'{ratio:.2f}',
             f'{own[name].coverage:.0%}'
         ]
-        assert row.split() == [
+        is_marked = name in study.predictions.not_yet
+        assert row.replace(' ? ', '   ').split() == [
             name,
             str(own[name].n_models),
             *('-' if 'nan' in figure else figure for figure in figures)
         ]
+        assert (f'{name} ? ' in row) == is_marked
     for method, row in zip(by_method, rows[-len(by_method):]):
         errors = [by_method[method][name] for name in MAIN]
         mean, covered = (
@@ -242,6 +247,7 @@ def test_outliers_are_named_before_the_table(tmp_path, study):
                      left_out=study.predictor.left_out,
                      fit_models=study.predictor.fit_models,
                      benchmarks=study.predictor.benchmarks,
+                     training_measurement_factors=np.ones(1),
                      names=study.predictor.names)  # yapf: disable
     odd = replace(study, predictor=predictor)
     _, note, table, *_ = summary(odd, 'Title').split('\n\n')
@@ -250,6 +256,44 @@ def test_outliers_are_named_before_the_table(tmp_path, study):
     write_report(tmp_path / 'r.md', odd, 'A title', 'x')
     text = (tmp_path / 'r.md').read_text('utf-8')
     assert 0 < text.index('Outliers among the training') < text.index('| ben')
+
+
+def test_outliers_and_the_line_of_left_out_errors_agree(study):
+    """Both leave out benchmarks that no mean is over."""
+    first, *_ = study.predictor.fit_models
+    parts = list(study.predictor.benchmarks)
+    parts[0] = replace(parts[0], main=False)
+    parts[2] = replace(parts[2], main=True, at_chance=True)
+    predictor = replace(study.predictor, benchmarks=tuple(parts))
+    odd = Mock(wraps=predictor, outliers={first: 4.25},
+               observed=predictor.observed, left_out=predictor.left_out,
+               fit_models=predictor.fit_models, names=predictor.names,
+               training_measurement_factors=np.ones(1),
+               benchmarks=predictor.benchmarks)  # yapf: disable
+    line = left_out_line(odd)
+    error = line.partition('out: ')[2].partition(' points')[0]
+    sizes = 100 * np.abs(predictor.left_out - predictor.observed)
+    judged = [b for b, part in enumerate(parts)
+              if part.main and not part.at_chance]  # yapf: disable
+    assert error == f'{np.nanmean(sizes[:, judged], axis=0).mean():.1f}'
+    note, = outlier_notes(odd)
+    assert f'with them {error}. ' in note
+
+
+def test_benchmarks_at_chance_are_in_no_mean_of_errors(tmp_path, study):
+    at_chance = np.zeros(study.predictions.values.shape, bool)
+    b = study.predictions.benchmarks.index(MAIN[0])
+    at_chance[:, b] = True
+    table = replace(study.predictions, at_chance=at_chance)
+    odd = replace(study, predictions=table)
+    wide = error_rows(odd)
+    assert f'{MAIN[0]} ?' in [row[0] for row in wide]
+    assert wide[-1][0] == f'mean of {len(MAIN) - 1}'
+    shown = ' '.join(summary(odd, 'Title').split())
+    assert f'mean of {len(MAIN) - 1} by salience' in shown
+    assert 'left out of the means' in shown
+    write_report(tmp_path / 'r.md', odd, 'A title', 'x')
+    assert 'left out of the means' in (tmp_path / 'r.md').read_text('utf-8')
 
 
 def test_leaderboard(study):
