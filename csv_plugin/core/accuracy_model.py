@@ -27,6 +27,9 @@ from csv_plugin.core.member import Member, shares_by
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.settings import Settings
 
+#: Means and variances of exponents, `(M, B)` each.
+Moments = tuple[NDArray, NDArray]
+
 
 class AccuracyModel:
     """Predict accuracies from losses, after a fit to M models.
@@ -53,7 +56,7 @@ class AccuracyModel:
                  observed: Observed,
                  settings: Settings = Settings()) -> None:
         self.settings, self.observed = settings, observed
-        standardised_by_log = self._standardised(losses)
+        standardised_by_log = self._standardised_by_log(losses)
         self.members: list[Member] = []
         # The first member chooses the floors, and the other members take them.
         floor = None
@@ -79,7 +82,7 @@ class AccuracyModel:
         """
         model = cls.__new__(cls)
         model.settings, model.observed = settings, observed
-        standardised_by_log = model._standardised(losses)
+        standardised_by_log = model._standardised_by_log(losses)
         model.members = []
         for form, state in zip(settings.forms, states):
             standardiser, standardised = standardised_by_log[form.logarithms]
@@ -90,10 +93,10 @@ class AccuracyModel:
         model._calibrate()
         return model
 
-    def _standardised(
+    def _standardised_by_log(
             self, losses: UnitLosses
     ) -> dict[bool, tuple[Standardiser, Standardised]]:
-        """Return each standardiser, and what it makes of fitted models.
+        """Return standardisers, each with the fitted models as it sees them.
 
         The keys are the values of `Form.logarithms`: forms that agree in it
         share one standardiser.
@@ -128,16 +131,10 @@ class AccuracyModel:
                                              settings.least_stretch)
         self.tails, self.benchmark_correlation = calibrated
 
-    def mixed(
-            self,
-            moments: Sequence[tuple[NDArray,
-                                    NDArray]]) -> tuple[NDArray, NDArray]:
-        """Return the mean and the variance of the mixture, `(M, B)` each.
-
-        `moments` has one pair for each member: the means and the variances of
-        exponents, `(M, B)` each.
+    def mixed(self, of_members: Sequence[Moments]) -> Moments:
+        """Return the moments of the mixture from the moments of its members.
         """
-        means, variances = zip(*moments)
+        means, variances = zip(*of_members)
         mean = np.zeros(means[0].shape)
         for share, of_member in zip(self.shares, means):
             mean += share * of_member
@@ -182,14 +179,15 @@ class AccuracyModel:
         """
         first_new = len(self.observed.families)
         numbers = first_new + numbers_of_new_models(families, len(losses))
-        standardised: dict[bool, Standardised] = {}
+        # Members with the same `Form.logarithms` have the same standardiser.
+        by_log: dict[bool, Standardised] = {}
         models_by_form = []
         for member in self.members:
             logarithms = member.form.logarithms
-            if logarithms not in standardised:
-                standardised[logarithms] = member.standardiser.standardise(
-                    losses, numbers)
-            models_by_form.append(standardised[logarithms])
+            if logarithms not in by_log:
+                standardiser = member.standardiser
+                by_log[logarithms] = standardiser.standardise(losses, numbers)
+            models_by_form.append(by_log[logarithms])
         mean, variance = self.exponents(models_by_form)
         return Joint.of(self, models_by_form, mean, variance)
 
@@ -208,18 +206,16 @@ class AccuracyModel:
         mean, variance = self.mixed(left_out)
         return Joint.of(self, models_by_form, mean, variance)
 
-    def exponents(
-            self,
-            models_by_form: Sequence[Standardised]) -> tuple[NDArray, NDArray]:
+    def exponents(self, models_by_form: Sequence[Standardised]) -> Moments:
         """Return the means and the variances of exponents, `(M, B)` each.
 
         `models_by_form` has the losses of the M models once for each member,
         as the member's standardiser standardises them.
         """
-        moments = []
+        of_members = []
         for member, models in zip(self.members, models_by_form):
-            moments.append(member.exponents(models))
-        return self.mixed(moments)
+            of_members.append(member.exponents(models))
+        return self.mixed(of_members)
 
     def covariance(self, models_by_form: Sequence[Standardised]) -> Floats:
         """Return covariances of exponents between models, `(B, M, M)`."""

@@ -435,9 +435,11 @@ class AnswerStandardiser:
         return means, deviations
 
     def _values(self, losses: NDArray) -> NDArray:
+        """Return the values of tokens, `(M, T)`."""
         return np.log1p(losses / self.knee)
 
     def _deviations(self, values: NDArray) -> NDArray:
+        """Return the deviations of values, `(M, T)`, as in `Standardiser`."""
         centred = values - self.centre
         of_models = centred.mean(axis=1, keepdims=True)
         return centred - of_models

@@ -163,7 +163,8 @@ class Posterior:
             `(B,)`.
         line: Tangents at the mode.
         start_dual: The dual that the next `find_mode` starts from, `(B, M)`:
-            0 after `follow`, else the last `solution.dual`.
+            0 after `follow`, the last `solution.dual` after a solution, or
+            what the caller sets.
         tangent_dual: The dual at which the tangents were taken, `(B, M)`. The
             last step to it gained less than `GAIN` nats, unless there were
             `NEWTON_STEPS` steps before that. The file of a predictor contains
@@ -205,7 +206,8 @@ class Posterior:
         #: Weight of each accuracy in costs of families left out, `(M, B)`.
         self.weight = self.seen * weights[:, None]
         n_models, n_benchmarks = accuracies.shape
-        # The typical scale, and the scale of each benchmark.
+        # All hyper-parameters start from their prior means. The first of these
+        # scales is the typical scale.
         scales = np.full(1 + n_benchmarks, settings.typical)
         noise = self.log_item_noise + settings.noise
         self.hyper = np.concatenate([self._prior_amounts, scales, noise])
@@ -243,7 +245,7 @@ class Posterior:
     def _shared_parts(self) -> dict[str, NDArray]:
         """The parts of the kernel that are the same on all benchmarks."""
         models = self.standardised
-        parts = shared_parts(models, models, self.settings.tilt, True)
+        parts = shared_parts(models, models, self.settings.tilt, same=True)
         return dict(parts)
 
     # ---- the mode

@@ -135,11 +135,11 @@ class TextSpans(Sequence[TokenSpans]):
             n_bytes=np.array(n_bytes, np.int64))
 
     @classmethod
-    def concatenate(cls, parts: Sequence['TextSpans']) -> 'TextSpans':
+    def concatenate(cls, lists: Sequence['TextSpans']) -> 'TextSpans':
         """Join several lists of texts."""
         joined = {}
         for name in ('starts', 'ends', 'n_tokens', 'n_bytes'):
-            arrays = [getattr(part, name) for part in parts]
+            arrays = [getattr(texts, name) for texts in lists]
             joined[name] = np.concatenate(arrays)
         return cls(**joined)
 
