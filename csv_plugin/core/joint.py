@@ -173,8 +173,8 @@ class Joint:
            mean: NDArray, variance: NDArray) -> 'Joint':
         """Return the distribution that a model of accuracies predicts.
 
-        The arguments are as the attributes. All models get the `rho` of the
-        model of accuracies.
+        The arguments are the attributes of the same names. For all models,
+        `rho` is the `benchmark_correlation` of the model of accuracies.
         """
         rho = np.full(len(mean), model.benchmark_correlation)
         return cls(model, models_by_form, mean, variance, rho)

@@ -29,7 +29,8 @@ def correlated(joint, between):
         joint.model.__dict__,
         benchmark_correlation=between,
         left_out=replace(left_out, errors=unknown))
-    return replace(joint, model=model, rho=np.full(len(joint.mean), between))
+    rho = np.full(len(joint.mean), float(between))
+    return replace(joint, model=model, rho=rho)
 
 
 def ends(joint, level):
