@@ -68,8 +68,8 @@ class AccuracyTable(PublicNames):
 
         They are NaN for models that were not run on it.
         """
-        place = position('benchmarks', benchmark, self.benchmarks)
-        return self.values[:, place]
+        index = position('benchmarks', benchmark, self.benchmarks)
+        return self.values[:, index]
 
     def select(self,
                models: Optional[Sequence[str]] = None,
@@ -100,8 +100,8 @@ class AccuracyTable(PublicNames):
         Names may be missing from this table. Their accuracies are NaN, and
         the chance level and the number of items of a missing benchmark are 0.
         """
-        rows = places(models, self.models)
-        columns = places(benchmarks, self.benchmarks)
+        rows = indices_of(models, self.models)
+        columns = indices_of(benchmarks, self.benchmarks)
         # Names that are missing have the index -1, which selects an added last
         # row or column of NaN.
         values = np.asarray(self.values, np.float64)
@@ -186,16 +186,17 @@ class AccuracyTable(PublicNames):
         if not is_wrong.any():
             return
         first = np.argwhere(is_wrong)[0]
-        place = tuple(first.tolist())
-        benchmark = self.benchmarks[place[-1]]
-        where = what
         # Accuracies are `(M, B)`. Chance levels and numbers of items are
         # `(B,)`, so they belong to no model.
-        if numbers.ndim == 2:
-            model = self.models[place[0]]
+        *row, column = first.tolist()
+        where = what
+        if row:
+            model = self.models[row[0]]
             where += f' of {model!r}'
-        raise InputError(f'{where} on {benchmark!r}', expected,
-                         f'{numbers[place]:g}', remedy)
+        benchmark = self.benchmarks[column]
+        number = numbers[tuple(first)]
+        raise InputError(f'{where} on {benchmark!r}', expected, f'{number:g}',
+                         remedy)
 
 
 def _numbers(where: str, values: ArrayLike) -> NDArray:
@@ -215,10 +216,10 @@ def _numbers(where: str, values: ArrayLike) -> NDArray:
                          'Give NaN in place of a missing number.') from error
 
 
-def places(names: Iterable[str], axis: Sequence[str]) -> list[int]:
+def indices_of(names: Iterable[str], axis: Sequence[str]) -> list[int]:
     """Return the index of each name in `axis`, -1 for a missing name."""
-    index = {name: i for i, name in enumerate(axis)}
-    return [index.get(name, -1) for name in names]
+    index_by_name = {name: i for i, name in enumerate(axis)}
+    return [index_by_name.get(name, -1) for name in names]
 
 
 def position(axis: str, name: str, names: Sequence[str]) -> int:

@@ -20,12 +20,15 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.arrays import Booleans, Floats
 from csv_plugin.core.calibration import LeftOut, model_errors
-from csv_plugin.core.families import families_by_number, numbers_of
+from csv_plugin.core.families import family_numbers, numbers_of_new_models
 from csv_plugin.core.joint import Joint
-from csv_plugin.core.kernels import Scale, Standardised, UnitLosses
+from csv_plugin.core.kernels import Standardised, Standardiser, UnitLosses
 from csv_plugin.core.member import Member, shares_by
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.settings import Settings
+
+#: Means and variances of exponents, `(M, B)` each.
+Moments = tuple[NDArray, NDArray]
 
 
 class AccuracyModel:
@@ -42,7 +45,8 @@ class AccuracyModel:
         left_out: Predictions of the fitted models, each without its family.
         tails: Distribution of errors divided by their predicted standard
             deviations.
-        between: Correlation of the deviations of one model on two benchmarks.
+        benchmark_correlation: Correlation of the deviations of one model's
+            exponents on two different benchmarks, the same for all pairs.
         usual_deviations: Predicted standard deviation of an exponent without
             the model's family: the median over the fitted models, `(B,)`.
     """
@@ -52,12 +56,13 @@ class AccuracyModel:
                  observed: Observed,
                  settings: Settings = Settings()) -> None:
         self.settings, self.observed = settings, observed
-        by_logarithms = self._standardised(losses)
+        standardised_by_log = self._standardised_by_log(losses)
         self.members: list[Member] = []
+        # The first member chooses the floors, and the other members take them.
         floor = None
         for form in settings.forms:
-            scale, standardised = by_logarithms[form.logarithms]
-            member = Member(scale, standardised, observed, floor, form,
+            standardiser, standardised = standardised_by_log[form.logarithms]
+            member = Member(standardiser, standardised, observed, floor, form,
                             settings)
             floor = member.fitted.floor
             self.members.append(member)
@@ -77,32 +82,33 @@ class AccuracyModel:
         """
         model = cls.__new__(cls)
         model.settings, model.observed = settings, observed
-        by_logarithms = model._standardised(losses)
+        standardised_by_log = model._standardised_by_log(losses)
         model.members = []
         for form, state in zip(settings.forms, states):
-            scale, standardised = by_logarithms[form.logarithms]
-            member = Member.restored(scale, standardised, observed, floor,
-                                     form, settings, state)
+            standardiser, standardised = standardised_by_log[form.logarithms]
+            member = Member.restored(standardiser, standardised, observed,
+                                     floor, form, settings, state)
             model.members.append(member)
         model.shares = shares
         model._calibrate()
         return model
 
-    def _standardised(
-            self,
-            losses: UnitLosses) -> dict[bool, tuple[Scale, Standardised]]:
-        """Return each scale with the standardised losses of fitted models.
+    def _standardised_by_log(
+            self, losses: UnitLosses
+    ) -> dict[bool, tuple[Standardiser, Standardised]]:
+        """Return standardisers, each with the fitted models as it sees them.
 
         The keys are the values of `Form.logarithms`: forms that agree in it
-        share one scale.
+        share one standardiser.
         """
-        families = families_by_number(self.observed.families)
+        families = family_numbers(self.observed.families)
         found = {}
         for form in self.settings.forms:
             if form.logarithms not in found:
-                scale = Scale(losses, form.logarithms, self.settings)
-                standardised = scale(losses, families)
-                found[form.logarithms] = scale, standardised
+                standardiser = Standardiser(losses, form.logarithms,
+                                            self.settings)
+                standardised = standardiser.standardise(losses, families)
+                found[form.logarithms] = standardiser, standardised
         return found
 
     def _calibrate(self) -> None:
@@ -119,20 +125,16 @@ class AccuracyModel:
         self.usual_deviations = np.sqrt(usual_variance)
         self.left_out = LeftOut.of(mean, variance, observed.accuracies,
                                    self.floor, self.noise)
-        families = families_by_number(observed.families)
-        self.tails, self.between = self.left_out.calibrate(
-            families, observed.teaching, settings.least_degrees,
-            settings.least_stretch)
+        families = family_numbers(observed.families)
+        calibrated = self.left_out.calibrate(families, observed.learned_from,
+                                             settings.least_degrees,
+                                             settings.least_stretch)
+        self.tails, self.benchmark_correlation = calibrated
 
-    def mixed(
-            self, parts: Sequence[tuple[NDArray,
-                                        NDArray]]) -> tuple[NDArray, NDArray]:
-        """Return the mean and the variance of the mixture, `(M, B)` each.
-
-        `parts` has one pair for each member: the means and the variances of
-        exponents, `(M, B)` each.
+    def mixed(self, of_members: Sequence[Moments]) -> Moments:
+        """Return the moments of the mixture from the moments of its members.
         """
-        means, variances = zip(*parts)
+        means, variances = zip(*of_members)
         mean = np.zeros(means[0].shape)
         for share, of_member in zip(self.shares, means):
             mean += share * of_member
@@ -148,16 +150,19 @@ class AccuracyModel:
 
         Each model is predicted without its family. Errors are divided by their
         predicted standard deviations. The mean is over the benchmarks of
-        `Observed.teaching`.
+        `Observed.learned_from`.
         """
-        errors = self.left_out.errors[:, self.observed.teaching]
+        errors = self.left_out.errors[:, self.observed.learned_from]
         return model_errors(errors)
 
     @property
     def outliers(self) -> Booleans:
         """Return the mask of fitted models that lie far off, `(M,)`.
 
-        Their `model_errors` are above `Settings.outlier`.
+        Their `model_errors`, which are errors of the mixture, are above
+        `Settings.outlier`. Each member chooses by its own errors which models
+        count less in its fit (`Posterior.doubt`), so these are mostly, but not
+        always, the same models.
         """
         return self.model_errors > self.settings.outlier
 
@@ -173,16 +178,18 @@ class AccuracyModel:
         the fitted ones, and intervals are calibrated for new families.
         """
         first_new = len(self.observed.families)
-        numbers = first_new + numbers_of(families, len(losses))
-        standardised: dict[bool, Standardised] = {}
-        model_rows = []
+        numbers = first_new + numbers_of_new_models(families, len(losses))
+        # Members with the same `Form.logarithms` have the same standardiser.
+        by_log: dict[bool, Standardised] = {}
+        models_by_form = []
         for member in self.members:
             logarithms = member.form.logarithms
-            if logarithms not in standardised:
-                standardised[logarithms] = member.scale(losses, numbers)
-            model_rows.append(standardised[logarithms])
-        mean, variance = self.exponents(model_rows)
-        return Joint(self, model_rows, mean, variance)
+            if logarithms not in by_log:
+                standardiser = member.standardiser
+                by_log[logarithms] = standardiser.standardise(losses, numbers)
+            models_by_form.append(by_log[logarithms])
+        mean, variance = self.exponents(models_by_form)
+        return Joint.of(self, models_by_form, mean, variance)
 
     def left_out_joint(self) -> Joint:
         """Predict each fitted model from other families; return a `Joint`.
@@ -192,38 +199,36 @@ class AccuracyModel:
         models come from the fit to all families, so they do not quite belong
         to these means and variances.
         """
-        model_rows, left_out = [], []
+        models_by_form, left_out = [], []
         for member in self.members:
-            model_rows.append(member.fitted.standardised)
+            models_by_form.append(member.fitted.standardised)
             left_out.append(member.fitted.left_out)
         mean, variance = self.mixed(left_out)
-        return Joint(self, model_rows, mean, variance)
+        return Joint.of(self, models_by_form, mean, variance)
 
-    def exponents(
-            self,
-            model_rows: Sequence[Standardised]) -> tuple[NDArray, NDArray]:
+    def exponents(self, models_by_form: Sequence[Standardised]) -> Moments:
         """Return the means and the variances of exponents, `(M, B)` each.
 
-        `model_rows` has the losses of the M models as each member's scale
-        standardises them.
+        `models_by_form` has the losses of the M models once for each member,
+        as the member's standardiser standardises them.
         """
-        parts = []
-        for member, rows in zip(self.members, model_rows):
-            parts.append(member.exponents(rows))
-        return self.mixed(parts)
+        of_members = []
+        for member, models in zip(self.members, models_by_form):
+            of_members.append(member.exponents(models))
+        return self.mixed(of_members)
 
-    def covariance(self, model_rows: Sequence[Standardised]) -> Floats:
+    def covariance(self, models_by_form: Sequence[Standardised]) -> Floats:
         """Return covariances of exponents between models, `(B, M, M)`."""
         means = []
-        for member, rows in zip(self.members, model_rows):
-            means.append(member.means(rows))
+        for member, models in zip(self.members, models_by_form):
+            means.append(member.mean_exponents(models))
         mixed_mean = np.einsum('fb,fmb->mb', self.shares, means)
         n_models, n_benchmarks = mixed_mean.shape
         total = np.zeros((n_benchmarks, n_models, n_models))
         for f, member in enumerate(self.members):
             away = (means[f] - mixed_mean).T
             between_members = away[:, :, None] * away[:, None]
-            within_member = member.covariance(model_rows[f])
+            within_member = member.covariance(models_by_form[f])
             share = self.shares[f][:, None, None]
             total += share * (within_member + between_members)
         return total

@@ -4,9 +4,9 @@ For one benchmark, the accuracy is Eq. 2 (Ge et al., ACL 2025) with the mean
 loss over all units as the score:
 
     accuracy = floor + (1 - floor) / (1 + exp(-e))
-    e = level + slope (typical - loss) / spread
+    e = level + slope (median - loss) / spread
 
-`typical` is the median loss of the training models. `spread` is the standard
+`median` is the median loss of the training models. `spread` is the standard
 deviation of a normal distribution that has the quartiles of their losses. So
 a broken model does not set the scale. Level, slope and floor maximise the
 posterior density:
@@ -47,11 +47,11 @@ def fit_mean_loss(loss: NDArray, accuracy: NDArray, chance: float) -> Curve:
     known = ~np.isnan(accuracy)
     loss = loss[known]
     accuracy = accuracy[known]
-    typical = float(np.median(loss))
+    median = float(np.median(loss))
     spread = _spread(loss)
     if not spread:
         return Curve.constant(accuracy.mean())
-    position = (typical - loss) / spread
+    position = (median - loss) / spread
     # Standard deviation of an accuracy (a fraction) about the curve in the
     # first fit. Later fits add the scatter of the residuals of the first fit.
     usual_noise = 0.02
@@ -89,7 +89,7 @@ def fit_mean_loss(loss: NDArray, accuracy: NDArray, chance: float) -> Curve:
             floor = candidate
     level, log_slope = best
     slope = np.exp(log_slope)
-    half_way = typical + level * spread / slope
+    half_way = median + level * spread / slope
     return Curve(-slope / spread, half_way, np.array(floor))
 
 
@@ -119,7 +119,7 @@ def _fit_line(position: NDArray, accuracy: NDArray, floor: float, noise: float,
 
     A line is the level and the logarithm of the slope. Its cost is the
     negative logarithm of the posterior density, up to a constant. `position`
-    is `(typical - loss) / spread`, `(n,)`, and `accuracy` is `(n,)`. `noise`
+    is `(median - loss) / spread`, `(n,)`, and `accuracy` is `(n,)`. `noise`
     is the standard deviation of an accuracy about the curve. The search begins
     at the line `start`.
     """

@@ -68,13 +68,14 @@ class LeftOut:
     All attributes are `(M, B)`, and NaN where no accuracy is observed.
     `accuracies` are the predicted accuracies and `deviations` their predicted
     standard deviations, as fractions. `errors` are observed minus predicted
-    accuracies, divided by the deviations. `uncertain` is the share of the
-    predicted variance that is not noise of items.
+    accuracies, divided by the deviations. `exponent_share` is the share of the
+    predicted variance that comes from the uncertain exponent, not from the
+    noise of items.
     """
     accuracies: Floats
     deviations: Floats
     errors: Floats
-    uncertain: Floats
+    exponent_share: Floats
 
     @classmethod
     def of(cls, mean: NDArray, variance: NDArray, observed: NDArray,
@@ -91,19 +92,20 @@ class LeftOut:
         errors /= deviations
         no_noise = np.zeros_like(noise)
         _, without_noise = moments(mean, variance, floor, no_noise)
-        uncertain = without_noise / deviations
-        return cls(accuracies, deviations, errors, uncertain**2)
+        ratio = without_noise / deviations
+        return cls(accuracies, deviations, errors, exponent_share=ratio**2)
 
-    def calibrate(self, families: NDArray, teaching: NDArray,
+    def calibrate(self, families: NDArray, learned_from: NDArray,
                   least_degrees: float,
                   least_stretch: float) -> tuple[Tails, float]:
         """Return the tails of errors, and the correlation between benchmarks.
 
-        Both are fitted to the errors on the benchmarks of the mask `teaching`,
-        `(B,)`. `families` is the number of each model's family, `(M,)`. The
-        limits `least_degrees` and `least_stretch` are as in `fit_tails`.
+        Both are fitted to the errors on the benchmarks where `learned_from`,
+        `(B,)`, is True. `families` is the number of each model's family,
+        `(M,)`. The limits `least_degrees` and `least_stretch` are as in
+        `fit_tails`.
         """
-        errors = self.errors[:, teaching]
+        errors = self.errors[:, learned_from]
         seen = ~np.isnan(errors)
         has_errors = seen.any(axis=1)
         with_errors = np.unique(families[has_errors])
@@ -113,9 +115,9 @@ class LeftOut:
         tails = fit_tails(errors, weight, n_families, least_degrees,
                           least_stretch)
         calibrated = errors / tails.stretch
-        uncertain = self.uncertain[:, teaching]
-        between = fit_correlation(calibrated, uncertain, weight)
-        return tails, between
+        exponent_share = self.exponent_share[:, learned_from]
+        correlation = fit_correlation(calibrated, exponent_share, weight)
+        return tails, correlation
 
 
 def fit_tails(errors: NDArray, weight: NDArray, n_families: int,
@@ -161,25 +163,21 @@ def _cost_of_tails(tails: Tails, errors: NDArray, weight: NDArray) -> float:
     return float(total)
 
 
-def fit_correlation(errors: NDArray, share: NDArray, weight: NDArray) -> float:
+def fit_correlation(errors: NDArray, exponent_share: NDArray,
+                    weight: NDArray) -> float:
     """Return the correlation between a model's exponents on two benchmarks.
 
     It is one number for all pairs of benchmarks. `errors`, `(M, B)`, are
-    standardised errors divided by the stretch of the tails. `share`, `(M, B)`,
-    is the share of their variance that is not noise of items, and `weight`,
-    `(M, B)`, is as in `fit_tails`.
+    standardised errors divided by the stretch of the tails. `exponent_share`,
+    `(M, B)`, is as in `LeftOut`, and `weight`, `(M, B)`, is as in `fit_tails`.
 
     The product of a model's errors on benchmarks 1 and 2 has the expectation
-    correlation x root_1 root_2, where root is the square root of the share,
-    because the noise of items on the two is independent. The correlation is
-    fitted to all products by least squares, which weighs each product by
-    root_1 root_2. `PAIRS_WITHOUT` products of 0 are added.
+    correlation x root_1 root_2, where root is the square root of
+    `exponent_share`, because the noise of items on the two is independent. The
+    correlation is fitted to all products by least squares, which weighs each
+    product by root_1 root_2. `PAIRS_WITHOUT` products of 0 are added.
     """
-    seen = ~np.isnan(errors)
-    share = np.where(seen, share, 0)
-    root = np.sqrt(share)
-    errors = np.where(seen, errors, 0)
-    errors = np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR)
+    errors, root = clipped_errors(errors, exponent_share)
     # A model has the same weight on all benchmarks with an accuracy.
     of_model = weight.max(axis=1)
     products = _sums_over_pairs(errors * root)
@@ -189,6 +187,21 @@ def fit_correlation(errors: NDArray, share: NDArray, weight: NDArray) -> float:
     correlation = total / (total_expected + PAIRS_WITHOUT)
     limited = np.clip(correlation, 0, MOST_CORRELATED)
     return float(limited)
+
+
+def clipped_errors(errors: NDArray,
+                   exponent_share: NDArray) -> tuple[Floats, Floats]:
+    """Return errors to estimate correlations from, `(M, B)`, and their roots.
+
+    Errors are clipped at `LARGEST_ERROR`. The roots, `(M, B)`, are the square
+    roots of `exponent_share` (see `fit_correlation`). Both are 0 where there
+    is no accuracy; there, the given errors are NaN.
+    """
+    seen = ~np.isnan(errors)
+    share = np.where(seen, exponent_share, 0)
+    errors = np.where(seen, errors, 0)
+    errors = np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR)
+    return errors, np.sqrt(share)
 
 
 def _sums_over_pairs(values: NDArray) -> Floats:
@@ -213,7 +226,7 @@ def model_errors(errors: NDArray) -> Floats:
     return np.sqrt(mean_squares)
 
 
-def doubt_of(errors: NDArray, deviations: NDArray, teaching: NDArray,
+def doubt_of(errors: NDArray, deviations: NDArray, learned_from: NDArray,
              outlier: float) -> Floats:
     """Return the variance to add to the noise of models that lie far off.
 
@@ -221,9 +234,9 @@ def doubt_of(errors: NDArray, deviations: NDArray, teaching: NDArray,
     outlier^2). It is 0 for models whose mean squared error is less than
     outlier^2 (`Settings.outlier`). `errors`, `(M, B)`, are divided by the
     predicted `deviations`, `(M, B)`, and are NaN where there is no accuracy.
-    Mean squares are over the benchmarks of the mask `teaching`, `(B,)`.
+    Mean squares are over the benchmarks where `learned_from`, `(B,)`, is True.
     """
-    mean_squares = _mean_squares(errors[:, teaching])
+    mean_squares = _mean_squares(errors[:, learned_from])
     beyond = mean_squares - outlier**2
     # The mean square of a model without any accuracy is NaN; it becomes 0.
     beyond = np.fmax(beyond, 0)

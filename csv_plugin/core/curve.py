@@ -15,9 +15,9 @@ from scipy.special import expit
 
 from csv_plugin.core.arrays import Floats
 
-#: Accuracies p are clipped to this range before p (1 - p) is computed, so that
-#: accuracies near 0 and 1 have some noise, too. A convention, not fitted.
-SHARES = 0.01, 0.99
+#: Range to which accuracies p are clipped before p (1 - p) is computed, so
+#: that accuracies near 0 and 1 have some noise, too. A convention, not fitted.
+CLIPPED = 0.01, 0.99
 #: Least variance of an exponent. Rounding may make smaller ones negative.
 LEAST_VARIANCE = 1e-8
 
@@ -27,16 +27,16 @@ def accuracy_of(exponents: NDArray, floor: NDArray) -> Floats:
 
     Exponents may have any shape, to which the shape of the floor broadcasts.
     """
-    share = expit(exponents)
-    return floor + (1 - floor) * share
+    sigmoid = expit(exponents)
+    return floor + (1 - floor) * sigmoid
 
 
 def item_variance(accuracy: NDArray) -> Floats:
     """Return p (1 - p) for each accuracy p, in the same shape.
 
-    Accuracies are clipped to `SHARES` before.
+    Accuracies are clipped to `CLIPPED` before.
     """
-    clipped = np.clip(accuracy, *SHARES)
+    clipped = np.clip(accuracy, *CLIPPED)
     return clipped * (1 - clipped)
 
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from csv_plugin.core.arrays import Booleans, Floats, Integers
 from csv_plugin.core.baselines import fit_mean_loss
 from csv_plugin.core.calibration import LeftOut, model_errors
-from csv_plugin.core.curve import SHARES, accuracy_of
-from csv_plugin.core.families import families_by_number, numbers_of
+from csv_plugin.core.curve import CLIPPED, accuracy_of
+from csv_plugin.core.families import family_numbers, numbers_of_new_models
 from csv_plugin.core.joint import Joint
 from csv_plugin.core.kernels import TINY
 from csv_plugin.core.observed import Observed, filled_items
@@ -92,13 +92,13 @@ class CurveModel:
         # How far accuracies are above the floor: 0 at the floor, 1 at 1.
         above = checked_accuracies - self.floor
         most = np.maximum(1 - self.floor, TINY)
-        share = np.clip(above / most, *SHARES)
+        share = np.clip(above / most, *CLIPPED)
         errors = observed.accuracies - checked_accuracies
         self.variance = self._variance(errors, share)
         self.usual_deviations = np.sqrt(self.variance)
         odds = share / (1 - share)
         exponents = np.log(odds)
-        families = families_by_number(observed.families)
+        families = family_numbers(observed.families)
         checked_rows = Exponents(exponents, families)
         self._checked_rows = checked_rows
         mean, variance = self.exponents([checked_rows])
@@ -109,17 +109,17 @@ class CurveModel:
         all_teach = np.ones_like(self.floor, bool)
         calibrated = self.left_out.calibrate(
             families,
-            teaching=all_teach,
+            learned_from=all_teach,
             least_degrees=settings.least_degrees,
             least_stretch=1.)
-        self.tails, self.between = calibrated
+        self.tails, self.benchmark_correlation = calibrated
 
     def _variance(self, errors: NDArray, share: NDArray) -> NDArray:
         """Return the variance of exponents about each curve, `(B,)`.
 
         `errors`, `(M, B)`, are observed minus checked accuracies. `share`,
         `(M, B)`, is (checked accuracy - floor) / (1 - floor), clipped to
-        `SHARES`.
+        `CLIPPED`.
         """
         # Least standard deviation of an exponent, and the standard deviation
         # if no benchmark has any error to estimate it from.
@@ -167,7 +167,7 @@ class CurveModel:
         `scores` are `(M, B)` or `(M, 1)`. `families` has the family of each
         model; by default, every model is a family alone.
         """
-        numbers = numbers_of(families, len(scores))
+        numbers = numbers_of_new_models(families, len(scores))
         exponents = self.curves.exponents(scores)
         return self._joint(Exponents(exponents, numbers))
 
@@ -181,21 +181,22 @@ class CurveModel:
 
     def _joint(self, rows: Exponents) -> Joint:
         """Return the joint distribution of the models with these exponents."""
-        model_rows = [rows]
-        mean, variance = self.exponents(model_rows)
-        return Joint(self, model_rows, mean, variance)
+        models_by_form = [rows]
+        mean, variance = self.exponents(models_by_form)
+        return Joint.of(self, models_by_form, mean, variance)
 
-    def exponents(self,
-                  model_rows: Sequence[Exponents]) -> tuple[NDArray, NDArray]:
+    def exponents(
+            self,
+            models_by_form: Sequence[Exponents]) -> tuple[NDArray, NDArray]:
         """Return the means and the variances of exponents, `(M, B)` each."""
-        (rows, ) = model_rows
+        (rows, ) = models_by_form
         means = rows.values
         variances = np.broadcast_to(self.variance, means.shape)
         return means, variances
 
-    def covariance(self, model_rows: Sequence[Exponents]) -> Floats:
+    def covariance(self, models_by_form: Sequence[Exponents]) -> Floats:
         """Return covariances of exponents between models, `(B, M, M)`."""
-        (rows, ) = model_rows
+        (rows, ) = models_by_form
         identity = np.eye(len(rows.values))
         return self.variance[:, None, None] * identity
 

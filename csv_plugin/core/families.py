@@ -8,15 +8,16 @@ from numpy.typing import NDArray
 from csv_plugin.core.arrays import Floats, Integers
 
 
-def families_by_number(families: Sequence[str]) -> Integers:
-    """Return the number of each model's family, `(M,)`, from its name.
+def family_numbers(families: Sequence[str]) -> Integers:
+    """Return the number of each model's family, `(M,)`.
 
-    Families are numbered from 0 in the order of their first appearance.
+    `families` has the name of each model's family. Families are numbered from
+    0 in the order of their first appearance.
     """
-    numbers: dict[str, int] = {}
+    number_by_name: dict[str, int] = {}
     found = []
     for family in families:
-        number = numbers.setdefault(family, len(numbers))
+        number = number_by_name.setdefault(family, len(number_by_name))
         found.append(number)
     return np.array(found, int)
 
@@ -33,15 +34,17 @@ def rows_of_families(families: NDArray) -> list[Integers]:
     return found
 
 
-def numbers_of(families: Optional[Sequence[str]], n_models: int) -> Integers:
-    """Return the number of each model's family, `(M,)`.
+def numbers_of_new_models(families: Optional[Sequence[str]],
+                          n_models: int) -> Integers:
+    """Return the number of each new model's family, `(M,)`.
 
-    `families` has the name of each model's family. If it is None, each of the
-    `n_models` models is a family by itself.
+    `families` has the name of each model's family, or is None. With None, the
+    families are unknown, and each of the `n_models` models gets a family of
+    its own.
     """
     if families is None:
         return np.arange(n_models)
-    return families_by_number(families)
+    return family_numbers(families)
 
 
 def weights_of_models(families: NDArray) -> Floats:

@@ -364,47 +364,51 @@ def answer_mask(texts: Iterable[Text],
     return np.concatenate(masks)
 
 
-def equal_rows(values: NDArray) -> tuple[Integers, Integers]:
-    """Return the order that sorts rows, and the first copy of each row.
+def distinct_rows(values: NDArray) -> tuple[Integers, Integers]:
+    """Return the distinct rows in ascending order, and the copies of each row.
 
-    Rows are `(n, k)`, without NaN. Both results are indices of rows, `(n,)`.
-    The first result sorts the rows by their values; equal rows keep their
-    order. The second result is, for each row, the index of the first row that
-    is equal to it (its own index if there is no earlier one). Apart from the
-    rows, this takes little memory.
+    `values`, `(n, k)`, have no NaN. Both results are indices of rows. The
+    first result has the first copy of each distinct row, sorted by the values
+    of the rows. The second result, `(n,)`, is, for each row, the index of the
+    first row that is equal to it (its own index if there is no earlier one).
+    Apart from the rows, this takes little memory.
 
-    >>> equal_rows(np.array([[2, 1], [1, 3], [2, 1]]))
-    (array([1, 0, 2]), array([0, 1, 0]))
+    >>> distinct_rows(np.array([[2, 1], [1, 3], [2, 1]]))
+    (array([1, 0]), array([0, 1, 0]))
     """
     order = np.arange(len(values))
-    # Parts of `order` whose rows are equal in all columns so far. Each column
-    # sorts these parts in place, and divides them where its values differ.
-    tied = []
-    if len(order):
-        tied.append(order)
-    # Parts whose rows are equal in all columns; they need no more sorting.
-    copies = []
-    for column in values.T:
-        still_tied = []
-        for rows in tied:
-            rows[:] = rows[np.argsort(column[rows], kind='stable')]
-            in_order = column[rows]
-            last_of_parts = np.flatnonzero(in_order[1:] != in_order[:-1])
-            if not len(last_of_parts):
-                still_tied.append(rows)
-                continue
-            for part in np.split(rows, last_of_parts + 1):
-                if len(part) == 1:
-                    continue
-                row_of_part = values[part[0]]
-                if all(
-                        np.array_equal(row_of_part, row)
-                        for row in values[part]):
-                    copies.append(part)
-                else:
-                    still_tied.append(part)
-        tied = still_tied
     first = np.arange(len(values))
-    for rows in (*copies, *tied):
-        first[rows] = rows[0]
-    return order, first
+    # A run is a view of `order`: neighbours that are equal in all columns so
+    # far. Each column sorts the rows of every run, which sorts this piece of
+    # `order` in place, and divides the run where its values differ.
+    tied = [order]
+    for column in values.T:
+        runs = tied
+        tied = []
+        for run in runs:
+            run[:] = run[np.argsort(column[run], kind='stable')]
+            in_order = column[run]
+            is_new = in_order[1:] != in_order[:-1]
+            if not is_new.any():
+                tied.append(run)
+                continue
+            starts = np.flatnonzero(is_new) + 1
+            for shorter_run in np.split(run, starts):
+                if len(shorter_run) == 1:
+                    continue
+                # Copies are not sorted by the columns that follow.
+                if _are_copies(values, shorter_run):
+                    first[shorter_run] = shorter_run[0]
+                else:
+                    tied.append(shorter_run)
+    # These rows are equal in all columns.
+    for run in tied:
+        first[run] = run[:1]
+    is_first = first[order] == order
+    return order[is_first], first
+
+
+def _are_copies(values: NDArray, rows: NDArray) -> bool:
+    """Return True if the rows with these indices are all equal."""
+    first_row = values[rows[0]]
+    return all(np.array_equal(first_row, values[row]) for row in rows)

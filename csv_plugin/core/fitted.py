@@ -3,11 +3,16 @@
 Hyper-parameters are learned before, by a `Posterior` of at most
 `Settings.most_models` models and all benchmarks at once. This file applies
 them to all M fitted models, one benchmark at a time; given hyper-parameters,
-benchmarks are independent. For each benchmark it keeps only the dual (see
+benchmarks are independent. For each benchmark it keeps only duals (see
 core.posterior), `(B, M)` in all. Matrices with a row and a column for each
 model, `(M, M)`, are computed again whenever they are needed. So the memory for
 matrices grows with the square of the number of models, but not with the number
 of benchmarks.
+
+Each time, a `Posterior` of one benchmark is made (`_unsolved`). It either
+searches for the mode (`_find_mode`), which is done once and gives the
+`tangent_dual` that is kept, or takes the tangents at the kept `tangent_dual`
+(`solved`). Both solve the model with the tangents, and so have a `solution`.
 """
 from collections.abc import Iterator
 from typing import Optional
@@ -32,14 +37,14 @@ class Fitted:
     here, by a search for the modes and for the models that lie far off.
 
     Attributes:
-        means: The mean loss that each benchmark follows, `(B, M)`.
-        worst: The largest of these mean losses, without absurd models, `(B,)`.
+        followed_losses: The mean loss that each benchmark follows, `(B, M)`.
+        worst: The largest of these mean losses of a sound model, `(B,)`.
         scales: Change of an exponent for a change of this mean loss by one
             standard deviation, `(B,)`.
         noise: Variance of the noise of an accuracy p, divided by p (1 - p),
             `(B,)`.
         part_variances: Squared amount of each part of the kernel, by name.
-        dual: Dual of the solution for each benchmark, `(B, M)`.
+        dual: `solution.dual` of each benchmark's posterior, `(B, M)`.
         left_out: Means and variances of the exponents of fitted models, each
             predicted without its family; `(M, B)` each, NaN where there is no
             accuracy.
@@ -62,31 +67,30 @@ class Fitted:
         self.shares = shares
         self.straight = straight
         self.settings = settings
-        self.means = standardised.followed(shares)
-        of_sound = self.means[:, standardised.sound]
-        self.worst = of_sound.max(axis=1)
+        self.followed_losses = standardised.followed_losses(shares)
+        self.worst = standardised.worst_losses(self.followed_losses)
         part_variances, self.scales, self.noise = natural(hyper)
         self.part_variances = dict(zip(PARTS, part_variances))
         shared = self.shared_kernel()
         if tangent_dual is None or doubt is None:
-            self.tangent_dual = np.zeros_like(self.means)
+            self.tangent_dual = np.zeros_like(self.followed_losses)
             self.doubt = np.zeros_like(observed.accuracies)
             self._find_modes(shared)
         else:
             self.tangent_dual = tangent_dual
             self.doubt = doubt
-        self.dual = np.empty_like(self.means)
-        n_benchmarks = len(self.means)
+        self.dual = np.empty_like(self.followed_losses)
         mean = np.empty_like(observed.accuracies)
         variance = np.empty_like(observed.accuracies)
-        for b in range(n_benchmarks):
+        for b in range(len(self.dual)):
             column = slice(b, b + 1)
-            of_benchmark = self._leave_out(b, shared)
-            mean[:, column], variance[:, column] = of_benchmark
+            single = self.solved(b, shared)
+            self.dual[[b]] = single.solution.dual
+            left_out = single.families_left_out()
+            mean[:, column], variance[:, column] = left_out
+            # This frees memory before the next posterior needs it.
+            del single
         self.left_out = mean, variance
-
-    # Each of the following methods for one benchmark b makes a posterior of
-    # this benchmark, and its memory is free again when the method returns.
 
     def _find_modes(self, shared: NDArray) -> None:
         """Find the modes of all benchmarks, and models that lie far off.
@@ -94,57 +98,49 @@ class Fitted:
         Models that lie far off get additional noise (`doubt`), and the modes
         are then found again.
         """
-        benchmarks = range(len(self.means))
+        benchmarks = range(len(self.followed_losses))
         errors = np.empty_like(self.doubt)
         deviations = np.empty_like(self.doubt)
         for b in benchmarks:
             column = slice(b, b + 1)
             of_benchmark = self._find_mode(b, shared)
             errors[:, column], deviations[:, column] = of_benchmark
-        self.doubt = doubt_of(errors, deviations, self.observed.teaching,
+        self.doubt = doubt_of(errors, deviations, self.observed.learned_from,
                               self.settings.outlier)
         # The second search starts from the modes of the first search.
         for b in benchmarks:
             self._find_mode(b, shared)
 
     def _find_mode(self, b: int, shared: NDArray) -> tuple[NDArray, NDArray]:
-        """Find the mode of benchmark b, starting from the last mode.
+        """Find the mode of benchmark b, starting from its last mode.
 
-        Returns the standardised errors of models without their family, and
-        the predicted standard deviations of their accuracies, `(M, 1)` each.
+        This sets the `tangent_dual` of the benchmark. Returns the standardised
+        errors of models without their family, and the predicted standard
+        deviations of their accuracies, `(M, 1)` each.
         """
         single = self._unsolved(b, shared)
-        single.dual = self.tangent_dual[[b]]
+        single.start_dual = self.tangent_dual[[b]]
         single.find_mode()
         self.tangent_dual[[b]] = single.tangent_dual
         return single.left_out_errors()
 
-    def _leave_out(self, b: int, shared: NDArray) -> tuple[NDArray, NDArray]:
-        """Solve benchmark b, and store its dual in `self.dual`.
-
-        Returns the means and variances of the exponents of the fitted models,
-        each predicted without its family, `(M, 1)` each.
-        """
-        single = self.solved(b, shared)
-        self.dual[[b]] = single.solution.dual
-        return single.families_left_out()
-
     def solved(self, b: int, shared: NDArray) -> Posterior:
-        """Return the solved posterior of benchmark b alone.
+        """Return the posterior of benchmark b alone, with its `solution`.
 
-        `shared` is the result of `shared_kernel`.
+        Its tangents are taken at the `tangent_dual` of the benchmark. `shared`
+        is the result of `shared_kernel`.
         """
         single = self._unsolved(b, shared)
-        tangent_dual = self.tangent_dual[[b]]
-        single.settle(tangent_dual)
+        single.solve_with_tangents_at(self.tangent_dual[[b]])
         return single
 
     def _unsolved(self, b: int, shared: NDArray) -> Posterior:
-        """Return a posterior of benchmark b alone, before a mode is found."""
+        """Return a posterior of benchmark b alone, without a solution yet."""
         models = self.standardised
-        mean = self.means[b]
+        followed = self.followed_losses[b]
         worst = self.worst[b]
-        parts = parts_of_benchmark(models, models, mean, mean, worst, b)
+        parts = parts_of_benchmark(models, models, followed, followed, worst,
+                                   b)
         kernel = self._kernel_of(parts)
         kernel += shared
         # Unknown numbers of items are replaced by the median over benchmarks
@@ -156,15 +152,16 @@ class Fitted:
             accuracies=accuracies[:, [b]],
             n_items=items[[b]],
             floor=self.floor[[b]],
-            # It has no effect, as no hyper-parameters are learned here.
-            teaching=np.array([True]),
+            # This has no effect, as no hyper-parameters are learned here.
+            learned_from=np.array([True]),
             straight=self.straight,
             settings=self.settings)
+        # Indices of the benchmark's scale and noise.
         scale = SCALES + b
         noise = scale + len(self.noise)
         shared_hyper = self.hyper[:SCALES]
-        of_benchmark = self.hyper[[scale, noise]]
-        single.hyper = np.append(shared_hyper, of_benchmark)
+        own_hyper = self.hyper[[scale, noise]]
+        single.hyper = np.append(shared_hyper, own_hyper)
         single.doubt = self.doubt[:, [b]]
         shares = self.shares[:, [b]]
         single.follow(shares, kernel[None])
@@ -179,7 +176,7 @@ class Fitted:
         takes much memory, so keep it as long as it is needed, but not longer.
         """
         models = self.standardised
-        parts = shared_parts(models, models, self.settings.tilt, True)
+        parts = shared_parts(models, models, self.settings.tilt, same=True)
         return self._kernel_of(parts)
 
     def _kernel_of(self, parts: Parts) -> Floats:
@@ -202,7 +199,7 @@ class Fitted:
         They are prior covariances between the N new models of `standardised`
         and the M fitted models.
         """
-        return self._covariances(standardised, self.standardised, False)
+        return self._covariances(standardised, self.standardised, same=False)
 
     def prior_covariances(self,
                           standardised: Standardised) -> Iterator[Floats]:
@@ -210,7 +207,7 @@ class Fitted:
 
         They are prior covariances between the N new models of `standardised`.
         """
-        return self._covariances(standardised, standardised, True)
+        return self._covariances(standardised, standardised, same=True)
 
     def _covariances(self, new: Standardised, old: Standardised,
                      same: bool) -> Iterator[Floats]:
@@ -223,12 +220,12 @@ class Fitted:
         settings = self.settings
         shared_by_name = shared_parts(new, old, settings.tilt, same)
         shared = self._kernel_of(shared_by_name)
-        new_means = new.followed(self.shares)
-        old_means = old.followed(self.shares)
+        new_losses = new.followed_losses(self.shares)
+        old_losses = old.followed_losses(self.shares)
         for b, worst in enumerate(self.worst):
-            new_mean = new_means[b]
-            old_mean = old_means[b]
-            parts = parts_of_benchmark(new, old, new_mean, old_mean, worst, b)
+            new_loss = new_losses[b]
+            old_loss = old_losses[b]
+            parts = parts_of_benchmark(new, old, new_loss, old_loss, worst, b)
             kernel = self._kernel_of(parts)
             kernel += shared
             # Changed in place, as a matrix may take much memory.

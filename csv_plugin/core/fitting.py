@@ -21,7 +21,7 @@ from csv_plugin.core.accuracy_model import AccuracyModel
 from csv_plugin.core.arrays import Integers
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.curve_model import CurveModel, mean_loss_model
-from csv_plugin.core.features import Columns, FeatureTable, equal_rows
+from csv_plugin.core.features import Columns, FeatureTable, distinct_rows
 from csv_plugin.core.observed import LEAST_MODELS, Observed
 from csv_plugin.core.predictor import BenchmarkFit, Fit, Predictor, Units
 from csv_plugin.core.settings import Settings
@@ -135,7 +135,7 @@ def _in_order(losses: NDArray, accuracies: NDArray, known: NDArray,
     for row, of_model in enumerate(losses):
         cells[row, :n_columns] = of_model[columns]
     cells[:, n_columns:] = comparable
-    order, first = equal_rows(cells)
+    distinct, first = distinct_rows(cells)
     for row, twin in enumerate(first):
         # With the family of one left out, it would be predicted from its copy.
         if known[row] and families[row] != families[twin]:
@@ -144,9 +144,7 @@ def _in_order(losses: NDArray, accuracies: NDArray, known: NDArray,
                 'accuracies', f'{families[twin]!r} and {families[row]!r}',
                 'Leave out one of the two models, or give both the same '
                 'family.')
-    is_single = first[order] == order
-    is_kept = is_single & known[order]
-    kept = order[is_kept]
+    kept = distinct[known[distinct]]
     # The losses of a model are sorted before they are summed, so that rounding
     # does not depend on the order of columns. Models with equal sums are
     # ordered by their smallest losses.

@@ -12,12 +12,13 @@ when some accuracies are known. The formulas stand in docs/appendix/method.md,
 Correlations. A_b, `(M, M)`, are the correlations between the models on
 benchmark b, from the posterior of this benchmark alone. A is the mean of all
 A_b. The errors of one model on several benchmarks are correlated, too: the
-fraction `between` of each variance is common to all benchmarks. The
-correlation of this common error between two models is taken from A. This makes
-the matrix of all correlations positive semidefinite. The correlations are then
+fraction rho (`benchmark_correlation`) of each variance is common to all
+benchmarks. The correlation of this common error between two models is taken
+from A. This makes the matrix of all correlations positive semidefinite. The
+correlations are then
 
-    on the same benchmark b    R_b = (1 - between) A_b + between A
-    on different benchmarks    between A
+    on the same benchmark b    R_b = (1 - rho) A_b + rho A
+    on different benchmarks    rho A
 
 Intervals. The curve (Eq. 2) turns exponents into accuracies, and the noise of
 a benchmark's items is added. The interval of a single accuracy runs between
@@ -40,10 +41,13 @@ accuracies are cut at 0 and 1. The interval of a sum is cut at the weighted
 sums of the limits of the single intervals.
 
 Known accuracies (`Joint.given`). They need the correlation of each pair of
-benchmarks (core.between), whose mean over all pairs is the `between` above. If
+benchmarks (core.benchmark_correlations), whose mean over all pairs is rho. If
 a known accuracy differs from its prediction by more than `LARGEST_ERROR`
 expected errors, it changes the predictions on other benchmarks only as if it
 differed by this limit.
+
+The table "Words of the code" in docs/appendix/method.md explains further
+words.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -55,11 +59,11 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from csv_plugin.core.arrays import Floats, Integers
-from csv_plugin.core.between import correlations_of_pairs
+from csv_plugin.core.benchmark_correlations import correlations_of_pairs
 from csv_plugin.core.calibration import LARGEST_ERROR, LeftOut, Tails
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, accuracy_of,
                                    item_variance, line_at, moments)
-from csv_plugin.core.families import families_by_number, rows_of_families
+from csv_plugin.core.families import family_numbers, rows_of_families
 from csv_plugin.core.kernels import diagonals, products_of_pairs
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.settings import Settings
@@ -69,7 +73,7 @@ from csv_plugin.core.settings import Settings
 GIVEN_STEPS, LEAST_LENGTH = 30, 1e-4
 #: The search for the mode ends when a step changes no entry of the dual by
 #: more than this fraction of the largest entry.
-SAME = 1e-13
+MODE_TOLERANCE = 1e-13
 #: A covariance is inverted as if its eigenvalues below this fraction of the
 #: largest one were 0. Before correlations are drawn from, their eigenvalues
 #: are raised to at least this number: rounding, and the approximations for
@@ -80,17 +84,17 @@ SINGULAR = 1e-9
 DRAWS, SEED = 4000, 0
 
 
-class ModelRows(Protocol):
-    """M models, one row each, as one form of a model of accuracies sees them.
+class ModelsOfForm(Protocol):
+    """M models as one form of a model of accuracies sees them.
 
-    See `kernels.Standardised`.
+    An example is `kernels.Standardised`.
     """
 
     @property
     def families(self) -> Integers:
         """The number of each model's family, `(M,)`."""
 
-    def take(self, rows: NDArray) -> 'ModelRows':
+    def take(self, rows: NDArray) -> 'ModelsOfForm':
         """Return the models with the given row indices."""
 
 
@@ -102,12 +106,12 @@ class Model(Protocol):
     floor: Floats
     noise: Floats
     tails: Tails
-    between: float
+    benchmark_correlation: float
     settings: Settings
     left_out: LeftOut
     observed: Observed
 
-    def covariance(self, model_rows: Sequence[Any]) -> Floats:
+    def covariance(self, models_by_form: Sequence[Any]) -> Floats:
         """Return the covariances of exponents between models, `(B, M, M)`."""
 
 
@@ -143,34 +147,37 @@ class Joint:
 
     Attributes:
         model: The fitted model of accuracies.
-        model_rows: The M models, once for each form of the model of
+        models_by_form: The M models, once for each form of the model of
             accuracies (`settings.Form`), as this form sees them.
         mean: Means of the exponents, `(M, B)`.
         variance: Variances of the exponents, `(M, B)`.
-        within: Covariances of exponents between models on each benchmark,
-            `(B, M, M)`, if known accuracies or uncertain losses have changed
-            them. With None, the model of accuracies computes them.
-        shared: The correlation between benchmarks of each model, `(M,)`, if it
-            may differ between models. With None, all models have the
-            correlation `between` of the model of accuracies.
+        rho: Correlation of each model's exponents on two different benchmarks,
+            `(M,)`.
+        changed_covariances: Covariances of exponents between models on each
+            benchmark, `(B, M, M)`, if known accuracies or uncertain losses
+            have changed them. With None, the model of accuracies computes
+            them.
         conditioned: True if the distribution is conditional on known
             accuracies, as `given` returns it.
     """
     model: Model
-    model_rows: Sequence[ModelRows]
+    models_by_form: Sequence[ModelsOfForm]
     mean: Floats
     variance: Floats
-    within: Optional[Floats] = None
-    shared: Optional[Floats] = None
+    rho: Floats
+    changed_covariances: Optional[Floats] = None
     conditioned: bool = False
 
-    @property
-    def between(self) -> Floats:
-        """Correlation between benchmarks of each model's exponents, `(M,)`."""
-        if self.shared is not None:
-            return self.shared
-        n_models = len(self.mean)
-        return np.full(n_models, self.model.between)
+    @classmethod
+    def of(cls, model: Model, models_by_form: Sequence[ModelsOfForm],
+           mean: NDArray, variance: NDArray) -> 'Joint':
+        """Return the distribution that a model of accuracies predicts.
+
+        The arguments are the attributes of the same names. For all models,
+        `rho` is the `benchmark_correlation` of the model of accuracies.
+        """
+        rho = np.full(len(mean), model.benchmark_correlation)
+        return cls(model, models_by_form, mean, variance, rho)
 
     @property
     def deviation(self) -> Floats:
@@ -181,7 +188,7 @@ class Joint:
     def _covariances(self) -> Floats:
         """Covariances of exponents between models, `(B, M, M)`, as a copy."""
         of_pairs = _products(self.deviation.T)
-        return self.correlations * of_pairs
+        return self.model_correlations * of_pairs
 
     # ---- single accuracies
 
@@ -246,29 +253,30 @@ class Joint:
 
     def take(self, rows: NDArray) -> 'Joint':
         """Return the distribution of the models with the given row indices."""
-        within = self.within
-        if within is not None:
-            within = within[:, rows][:, :, rows]
-        model_rows = [form_rows.take(rows) for form_rows in self.model_rows]
+        models_by_form = [models.take(rows) for models in self.models_by_form]
+        covariances = self.changed_covariances
+        if covariances is not None:
+            covariances = covariances[:, rows][:, :, rows]
         return replace(
             self,
-            model_rows=model_rows,
+            models_by_form=models_by_form,
             mean=self.mean[rows],
             variance=self.variance[rows],
-            within=within,
-            shared=self.between[rows])
+            rho=self.rho[rows],
+            changed_covariances=covariances)
 
     @cached_property
-    def correlations(self) -> Floats:
+    def model_correlations(self) -> Floats:
         """Correlations of exponents between models, R_b, `(B, M, M)`."""
-        if self.within is not None:
-            return _correlations(self.within)
-        covariance = self.model.covariance(self.model_rows)
+        if self.changed_covariances is not None:
+            # They were changed from R_b, which contain rho already.
+            return _correlations(self.changed_covariances)
+        covariance = self.model.covariance(self.models_by_form)
         # A_b and A of the formula above.
         alone = _correlations(covariance)
         mean = alone.mean(axis=0)
-        of_own = _geometric_means(1 - self.between) * alone
-        of_common = _geometric_means(self.between) * mean
+        of_own = _geometric_means(1 - self.rho) * alone
+        of_common = _geometric_means(self.rho) * mean
         return of_own + of_common
 
     @property
@@ -277,14 +285,14 @@ class Joint:
 
         They are `(M, M)`, the same for each pair of benchmarks. The A of the
         formula above is taken as the mean of the R_b, which is the same if all
-        models have the same `between`.
+        models have the same `rho`.
         """
-        mean = self.correlations.mean(axis=0)
-        return _geometric_means(self.between) * mean
+        mean = self.model_correlations.mean(axis=0)
+        return _geometric_means(self.rho) * mean
 
     @property
-    def _shifts(self) -> Floats:
-        """Each pair of benchmarks' correlation minus the mean over pairs.
+    def _pair_excess(self) -> Floats:
+        """Correlation of each pair of benchmarks minus the mean over pairs.
 
         The shape is `(B, B)`. After `given`, all values are 0.
         """
@@ -293,10 +301,10 @@ class Joint:
             n_benchmarks = len(model.floor)
             shape = n_benchmarks, n_benchmarks
             return np.zeros(shape)
-        families = families_by_number(model.observed.families)
+        families = family_numbers(model.observed.families)
         of_pairs = correlations_of_pairs(model.left_out, model.tails.stretch,
-                                         families, model.between)
-        return of_pairs - model.between
+                                         families, model.benchmark_correlation)
+        return of_pairs - model.benchmark_correlation
 
     def sum(self, weights: NDArray, level: float) -> Sum:
         """Return the weighted sum of all accuracies, with its interval.
@@ -371,10 +379,10 @@ class Joint:
         has_weight = halves.any(axis=1)
         if has_weight.sum() == 1:
             # Correlations between models, which take long, are not needed.
-            squares = _squares_of_sums(halves, self.between)
+            squares = _squares_of_sums(halves, self.rho)
             return squares[has_weight].item()
         across = self._across
-        own = self.correlations - across
+        own = self.model_correlations - across
         square = np.einsum('ib,bij,jb->', halves, own, halves)
         total = halves.sum(axis=1)
         square += total @ across @ total
@@ -414,7 +422,7 @@ class Joint:
         exponents and from the noise of items.
         """
         n_benchmarks = half.shape[1]
-        squares = _squares_of_sums(half / n_benchmarks, self.between)
+        squares = _squares_of_sums(half / n_benchmarks, self.rho)
         noise_squares = (noise / n_benchmarks)**2
         squares += noise_squares.sum(axis=1)
         return np.sqrt(squares)
@@ -441,7 +449,7 @@ class Joint:
         widen = tails.stretch / np.sqrt(chi_square)
         all_of_them = np.empty((n, n_models, n_benchmarks))
         for b in range(n_benchmarks):
-            own_correlations = self.correlations[b] - across
+            own_correlations = self.model_correlations[b] - across
             own = rng.standard_normal(shape)
             own = own @ _root(own_correlations)
             away = widen * (common + own)
@@ -469,21 +477,21 @@ class Joint:
         added = diagonals(covariance)
         variance = self.variance + added
         # Covariances between models on each benchmark.
-        within = self._covariances
+        covariances = self._covariances
         common_variance = common[:, None] * added
         common_deviation = np.sqrt(common_variance)
-        within += _products(common_deviation.T)
-        _set_diagonals(within, variance.T)
+        covariances += _products(common_deviation.T)
+        _set_diagonals(covariances, variance.T)
         # Covariances between benchmarks of each model.
         of_models = _products(self.deviation)
-        of_models *= self.between[:, None, None]
+        of_models *= self.rho[:, None, None]
         of_models += covariance
         _set_diagonals(of_models, variance)
         return replace(
             self,
             variance=variance,
-            within=within,
-            shared=correlation_between(of_models))
+            rho=mean_correlations(of_models),
+            changed_covariances=covariances)
 
     # ---- known accuracies
 
@@ -507,62 +515,62 @@ class Joint:
             return self
         mean = self.mean.copy()
         variance = self.variance.copy()
-        shared = self.between.copy()
-        within = self._covariances
-        shifts = self._shifts
-        benchmarks = np.arange(len(shifts))
-        families = self.model_rows[0].families
+        rho = self.rho.copy()
+        covariances = self._covariances
+        pair_excess = self._pair_excess
+        benchmarks = np.arange(len(pair_excess))
+        families = self.models_by_form[0].families
         for rows in rows_of_families(families):
             if not seen[rows].any():
                 continue
             known = observed[rows]
             of_family = self.take(rows)
-            moments_after = of_family._conditioned(known, shifts)
-            mean[rows], after, shared[rows] = moments_after
+            moments_after = of_family._conditioned(known, pair_excess)
+            mean[rows], after, rho[rows] = moments_after
             variance[rows] = diagonals(after).T
             block = np.ix_(benchmarks, rows, rows)
-            before = within[block]
+            before = covariances[block]
             inverse = np.linalg.pinv(before, SINGULAR, hermitian=True)
             factor = after @ inverse
-            with_all = factor @ within[:, rows]
-            within[:, rows] = with_all
-            within[:, :, rows] = with_all.transpose(0, 2, 1)
-            within[block] = after
+            with_all = factor @ covariances[:, rows]
+            covariances[:, rows] = with_all
+            covariances[:, :, rows] = with_all.transpose(0, 2, 1)
+            covariances[block] = after
         return replace(
             self,
             mean=mean,
             variance=variance,
-            within=within,
-            shared=shared,
+            rho=rho,
+            changed_covariances=covariances,
             conditioned=True)
 
     def _conditioned(self, observed: NDArray,
-                     shifts: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+                     pair_excess: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         """Return the moments of exponents, given known accuracies.
 
         These are the means, `(M, B)`, the covariances between models on each
-        benchmark, `(B, M, M)`, and each model's correlation between
+        benchmark, `(B, M, M)`, and each model's mean correlation between two
         benchmarks, `(M,)`. The posterior of the exponents is approximated by a
         normal distribution at its mode. `observed`, `(M, B)`, are accuracies,
-        NaN where unknown, and `shifts`, `(B, B)`, are as `_shifts`. A cell is
-        one model on one benchmark; the M B cells are ordered by benchmark,
-        then by model.
+        NaN where unknown, and `pair_excess`, `(B, B)`, is as `_pair_excess`. A
+        cell is one model on one benchmark; the M B cells are ordered by
+        benchmark, then by model.
         """
         model = self.model
         n_models, n_benchmarks = self.mean.shape
         prior_mean = self.mean.T.ravel()
-        prior = self._covariance_of_cells(observed, shifts)
+        prior = self._covariance_of_cells(observed, pair_excess)
         accuracies = observed.T.ravel()
         is_known = ~np.isnan(accuracies)
         cells = np.flatnonzero(is_known)
-        between_known = np.ix_(cells, cells)
+        among_known = np.ix_(cells, cells)
         benchmarks = cells // n_models
         # The forms of the mixture have different limits beyond which their
         # curves are replaced by lines. The largest limit is taken here.
         straight = max(form.straight for form in model.settings.forms)
         known = Known(
             prior=prior_mean[cells],
-            covariance=prior[between_known],
+            covariance=prior[among_known],
             accuracies=accuracies[cells],
             floor=model.floor[benchmarks],
             noise=model.noise[benchmarks],
@@ -582,17 +590,17 @@ class Joint:
         # Axes: benchmark, model, benchmark, model.
         shape = n_benchmarks, n_models
         after = after.reshape(*shape, *shape)
-        within = np.einsum('bibj->bij', after)
+        covariances = np.einsum('bibj->bij', after)
         of_models = np.einsum('bmcm->mbc', after)
         mean = mean.reshape(shape)
-        return mean.T, within, correlation_between(of_models)
+        return mean.T, covariances, mean_correlations(of_models)
 
     def _covariance_of_cells(self, observed: NDArray,
-                             shifts: NDArray) -> Floats:
+                             pair_excess: NDArray) -> Floats:
         """Return the covariances of exponents between all cells, `(M B, M B)`.
 
-        Cells, `observed` and `shifts` are as in `_conditioned`. If a known
-        accuracy is more than `LARGEST_ERROR` expected errors from its
+        Cells, `observed` and `pair_excess` are as in `_conditioned`. If a
+        known accuracy is more than `LARGEST_ERROR` expected errors from its
         prediction, its correlations with other benchmarks are reduced.
         """
         n_models, n_benchmarks = self.mean.shape
@@ -602,15 +610,15 @@ class Joint:
         # for cells without an accuracy, as fmax ignores NaN.
         reduction = np.fmax(errors / LARGEST_ERROR, 1)
         kept = 1 / reduction.T.ravel()
-        # Between benchmarks: the mean over pairs, plus each pair's difference
-        # from this mean.
-        of_models = self.correlations.mean(axis=0)
+        # On different benchmarks: the mean over pairs, plus each pair's
+        # difference from this mean.
+        of_models = self.model_correlations.mean(axis=0)
         of_pairs = n_benchmarks, n_benchmarks
         correlations = np.tile(self._across, of_pairs)
-        correlations += np.kron(shifts, of_models)
+        correlations += np.kron(pair_excess, of_models)
         correlations *= np.outer(kept, kept)
-        # Within each benchmark, all correlations are replaced.
-        for b, of_benchmark in enumerate(self.correlations):
+        # On the same benchmark, all correlations are replaced.
+        for b, of_benchmark in enumerate(self.model_correlations):
             first = b * n_models
             block = slice(first, first + n_models)
             correlations[block, block] = of_benchmark
@@ -660,7 +668,7 @@ class Known:
             dual = dual + length * step
             largest_change = np.abs(step).max()
             largest = np.abs(dual).max()
-            if largest_change <= SAME * largest:
+            if largest_change <= MODE_TOLERANCE * largest:
                 return dual
         return dual
 
@@ -697,13 +705,13 @@ class Known:
         return float(twice_cost) / 2
 
 
-def correlation_between(covariance: NDArray) -> Floats:
-    """Return the correlation between benchmarks of each model, `(M,)`.
+def mean_correlations(covariance: NDArray) -> Floats:
+    """Return each model's mean correlation between two benchmarks, `(M,)`.
 
     `covariance`, `(M, B, B)`, are each model's covariances between benchmarks.
-    The correlation is the sum of the covariances of all pairs of different
-    benchmarks, divided by the sum of the products of their two standard
-    deviations, and clipped to 0..1. With one benchmark, it is 0.
+    The mean correlation is the sum of the covariances of all pairs of
+    different benchmarks, divided by the sum of the products of their two
+    standard deviations, and clipped to 0..1. With one benchmark, it is 0.
     """
     n_models, n_benchmarks, _ = covariance.shape
     if n_benchmarks == 1:
@@ -720,18 +728,17 @@ def correlation_between(covariance: NDArray) -> Floats:
     return np.clip(covariances / products, 0, 1)
 
 
-def _squares_of_sums(halves: NDArray, between: NDArray) -> Floats:
+def _squares_of_sums(halves: NDArray, rho: NDArray) -> Floats:
     """Return the squared half width of each model's sum, `(M,)`.
 
     It is the squared half width of the interval of the sum of the model's
     accuracies over benchmarks. `halves`, `(M, B)`, are the half widths of the
-    accuracies, and `between`, `(M,)`, is each model's correlation between
-    benchmarks.
+    accuracies, and `rho`, `(M,)`, is as in `Joint`.
     """
     squares = halves**2
     of_own = squares.sum(axis=1)
     of_common = halves.sum(axis=1)**2
-    return (1 - between) * of_own + between * of_common
+    return (1 - rho) * of_own + rho * of_common
 
 
 def _geometric_means(values: NDArray) -> Floats:

@@ -23,6 +23,12 @@ of losses over models. The noise of a unit is the standard deviation about this
 trend. The ratio or its logarithm, divided by this noise, is the *value* of the
 unit, and the mean loss is the plain mean of the values. So units that follow
 the trend count more.
+
+A model is *sound* if its mean loss is within `Settings.sound` widths
+(`middle_and_width`) of the median over the fitted models. Models that are not
+sound, such as broken models, are left out of most that is learned from losses
+here. The table "Words of the code" in docs/appendix/method.md explains
+further words.
 """
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -71,8 +77,8 @@ class UnitLosses:
     units, in the order of the units. `sources`, `(K,)`, has the name of each
     unit's source, '' if it has none. `answers` maps the index of a benchmark
     to the losses in nats, `(M, T)`, of the T tokens of the right answers in
-    the benchmark's own texts. This file calls these tokens the benchmark's own
-    answers.
+    the benchmark's own texts. These tokens are called the benchmark's *own
+    answers*.
     """
     table: Floats
     columns: Integers
@@ -109,10 +115,10 @@ class UnitLosses:
         return len(self.table)
 
 
-def _rows_of(answers: dict[int, Floats], rows: Rows) -> dict[int, Floats]:
-    """Return the given rows of each table of `answers`."""
+def _rows_of(tables: dict[int, Floats], rows: Rows) -> dict[int, Floats]:
+    """Return the given rows of each table, by the key of the table."""
     found = {}
-    for b, table in answers.items():
+    for b, table in tables.items():
         found[b] = table[rows]
     return found
 
@@ -121,79 +127,79 @@ def _rows_of(answers: dict[int, Floats], rows: Rows) -> dict[int, Floats]:
 class Standardised:
     """Standardised losses of M models, as one form of the model sees them.
 
-    `means`, `(M, C)`, are mean losses; a better model has smaller ones. Column
-    0 is the mean over all units. Then come the means over groups of units, and
-    last the means over the own answers of each benchmark that has any.
-    `answers` maps the index of a benchmark to the deviations, `(M, T)`, of the
-    T tokens of its own answers from their mean. `families`, `(M,)`, has the
-    number of each model's family. `losses` are the losses that were
-    standardised, and `scale` is the `Scale` that standardised them.
+    `mean_losses` are `(M, C)`; a better model has smaller ones. Column 0 is
+    the mean over all units. Then come the means over groups of units, and last
+    the means over the own answers of each benchmark that has any.
+    `answer_deviations` maps the index of a benchmark to the deviations,
+    `(M, T)`, of the T tokens of its own answers from their mean. `families`,
+    `(M,)`, has the number of each model's family. `losses` are the losses that
+    were standardised, and `standardiser` is the object that standardised them.
     """
-    means: Floats
-    answers: dict[int, Floats]
+    mean_losses: Floats
+    answer_deviations: dict[int, Floats]
     families: Integers
     losses: UnitLosses
-    scale: 'Scale'
+    standardiser: 'Standardiser'
 
     def take(self, rows: NDArray) -> 'Standardised':
         """Return the models with the given row indices."""
         return Standardised(
-            means=self.means[rows],
-            answers=_rows_of(self.answers, rows),
+            mean_losses=self.mean_losses[rows],
+            answer_deviations=_rows_of(self.answer_deviations, rows),
             families=self.families[rows],
             losses=self.losses.take(rows),
-            scale=self.scale)
+            standardiser=self.standardiser)
 
     @property
-    def units(self) -> Floats:
+    def unit_deviations(self) -> Floats:
         """Deviations of each unit from the mean over all units, `(M, K)`.
 
         They take as much memory as the losses, so each access computes them
         again.
         """
-        return self.scale.deviations(self.losses)
+        return self.standardiser.deviations(self.losses)
 
-    @property
-    def sound(self) -> Booleans:
-        """Mask of the models that are not absurd, `(M,)`.
-
-        `Settings.sound` defines absurd models.
-        """
-        distances = np.abs(self.means[:, 0])
-        return distances <= self.scale.settings.sound
-
-    def followed(self, shares: NDArray) -> Floats:
+    def followed_losses(self, shares: NDArray) -> Floats:
         """Return the mean loss that each of B benchmarks follows, `(B, M)`.
 
         It is a weighted mean of the C mean losses, with weights `shares`,
         `(C, B)`.
         """
-        return (self.means @ shares).T
+        return (self.mean_losses @ shares).T
+
+    def worst_losses(self, followed: NDArray) -> Floats:
+        """Return the largest mean loss of a sound model, `(B,)`.
+
+        `followed`, `(B, M)`, are the mean losses that the benchmarks follow.
+        """
+        distances = np.abs(self.mean_losses[:, 0])
+        is_sound = distances <= self.standardiser.settings.sound
+        return followed[:, is_sound].max(axis=1)
 
     def __len__(self) -> int:
-        return len(self.means)
+        return len(self.mean_losses)
 
 
-class Scale:
-    """A callable that turns losses into a `Standardised`.
+class Standardiser:
+    """Turn the losses of any models into a `Standardised`.
 
-    Its medians, means and widths are learned from the losses of the fitted
-    models. The value of a unit is (loss / typical loss) / noise or, with
-    `logarithms`, log(loss / typical loss) / noise.
+    The medians, means and widths below are learned from the losses of the
+    fitted models. The value of a unit is (loss / typical loss) / noise or,
+    with `logarithms`, log(loss / typical loss) / noise.
 
     Attributes:
         typical: Typical loss of each unit, `(K,)`.
         reliability: 1 / (noise of the unit), `(K,)`.
         middle, width: Median and width, over models, of the mean over units.
-        centre: Mean value of each unit, `(K,)`.
+        centre: Mean value of each unit over the sound models, `(K,)`.
         groups: Weight of each of the K units in the mean of each of the G
             groups, `(K, G)`.
-        group_middle, group_width: Median and width, over models, of the mean
-            of each group, `(G,)`.
-        size: Root mean square, over models, of the length of a model's vector
-            of deviations.
-        answers: The `AnswerScale` of each benchmark with own answers, by the
-            index of the benchmark.
+        group_middle, group_width: Median and width, over the sound models, of
+            the mean of each group, `(G,)`.
+        size: Root mean square, over the sound models, of the length of a
+            model's vector of deviations.
+        of_answers: The `AnswerStandardiser` of each benchmark with own
+            answers, by the index of the benchmark.
     """
 
     def __init__(self, losses: UnitLosses, logarithms: bool,
@@ -204,8 +210,8 @@ class Scale:
         self.typical = typical_losses(losses.units)
         self.reliability = np.ones(n_units)
         if n_units > 2:
-            # A first mean over all units, which shows the absurd models. They
-            # are left out of the estimate of the noise.
+            # First, all units have the noise 1. This shows which models are
+            # sound, and the noise of units is estimated from them.
             values = self._values(losses)
             sound = self._sound(values)
             values = values[sound]
@@ -223,14 +229,15 @@ class Scale:
         self.group_middle, self.group_width = middle_and_width(of_groups)
         deviations = self._deviations(values)
         self.size = _size(deviations)
-        self.answers = {}
+        self.of_answers = {}
         for b, of_benchmark in losses.answers.items():
             sound_losses = of_benchmark[sound]
-            self.answers[b] = AnswerScale(sound_losses, settings.knee)
+            self.of_answers[b] = AnswerStandardiser(sound_losses,
+                                                    settings.knee)
 
     @cached_property
     def columns_of_answers(self) -> dict[int, int]:
-        """Columns of `Standardised.means` with the means over own answers.
+        """Columns of `mean_losses` with the means over own answers.
 
         This maps the index of each benchmark that has own answers to the index
         of the column with the mean over these answers.
@@ -238,11 +245,12 @@ class Scale:
         # Column 0 is the mean over all units, and the groups come next.
         n_groups = self.groups.shape[1]
         found: dict[int, int] = {}
-        for b in self.answers:
+        for b in self.of_answers:
             found[b] = 1 + n_groups + len(found)
         return found
 
-    def __call__(self, losses: UnitLosses, families: NDArray) -> Standardised:
+    def standardise(self, losses: UnitLosses,
+                    families: NDArray) -> Standardised:
         """Return the standardised losses of M models.
 
         `families`, `(M,)`, has the number of each model's family.
@@ -255,18 +263,19 @@ class Scale:
         of_groups -= self.group_middle
         of_groups /= self.group_width
         columns = [of_all_units, of_groups]
-        answers = {}
-        for b, scale in self.answers.items():
-            mean, deviations = scale(losses.answers[b])
+        answer_deviations = {}
+        for b, standardiser in self.of_answers.items():
+            of_benchmark = losses.answers[b]
+            mean, deviations = standardiser.standardise(of_benchmark)
             columns.append(mean)
-            answers[b] = rounded(deviations)
-        means = np.column_stack(columns)
+            answer_deviations[b] = rounded(deviations)
+        mean_losses = np.column_stack(columns)
         return Standardised(
-            means=rounded(means),
-            answers=answers,
+            mean_losses=rounded(mean_losses),
+            answer_deviations=answer_deviations,
             families=families,
             losses=losses,
-            scale=self)
+            standardiser=self)
 
     def deviations(self, losses: UnitLosses) -> Floats:
         """Return the standardised deviations of units, `(M, K)`.
@@ -319,10 +328,9 @@ class Scale:
         return np.where(is_above, slopes, 0)
 
     def _sound(self, values: NDArray) -> Booleans:
-        """Return the mask of the fitted models that are not absurd, `(M,)`.
+        """Return the mask of the fitted models that are sound, `(M,)`.
 
-        `Settings.sound` defines absurd models. `values`, `(M, K)`, are the
-        values of units for all fitted models.
+        `values`, `(M, K)`, are the values of units for all fitted models.
         """
         means = values.mean(axis=1)
         middle, width = middle_and_width(means)
@@ -370,39 +378,41 @@ class Scale:
         clusters contain smaller ones.
         """
         n_units = values.shape[1]
-        # At most `CLUSTERED` units are clustered. `part` has their indices.
+        # At most `CLUSTERED` units are clustered.
         n_clustered = min(n_units, CLUSTERED)
         evenly_spaced = np.linspace(0, n_units - 1, n_clustered)
         indices = evenly_spaced.round().astype(int)
-        part = np.unique(indices)
-        # Deviations of these units, as in `_deviations`, each divided by its
-        # standard deviation over models.
+        clustered = np.unique(indices)
+        # Deviations of these units, each divided by its standard deviation
+        # over models. `_deviations` would need a copy of the values of all
+        # units, which may take much memory.
         of_all_units = values.mean(axis=1, keepdims=True)
         shift = of_all_units - self.centre.mean()
-        deviations = values[:, part]
-        deviations -= self.centre[part]
+        deviations = values[:, clustered]
+        deviations -= self.centre[clustered]
         deviations -= shift
         deviations /= deviations.std(axis=0) + TINY
-        least_size = self.settings.cluster * len(part)
+        least_size = self.settings.cluster * len(clustered)
         found = []
         # The first cluster contains all units.
         _, *smaller = clusters(deviations.T)
         for members in smaller:
             if len(members) >= least_size:
-                units = part[members]
+                units = clustered[members]
                 is_member = np.zeros(n_units, bool)
                 is_member[units] = True
                 found.append(is_member)
         return found
 
 
-class AnswerScale:
-    """A callable that standardises the losses of a benchmark's own answers.
+class AnswerStandardiser:
+    """Standardise the losses of a benchmark's own answers.
 
     Losses, `(M, T)`, are in nats, on the T tokens of the answers. Their values
-    are log(1 + loss / knee); see `Settings.knee`. What standardises values,
-    such as their median and their width, is learned from the fitted models.
-    Absurd models (see `Settings.sound`) are left out.
+    are log(1 + loss / knee); see `Settings.knee`. The numbers that standardise
+    values, such as their median and their width, are learned from `losses`,
+    which are the losses of the sound fitted models. The attributes are as in
+    `Standardiser`.
     """
 
     def __init__(self, losses: NDArray, knee: float) -> None:
@@ -414,7 +424,7 @@ class AnswerScale:
         deviations = self._deviations(values)
         self.size = _size(deviations)
 
-    def __call__(self, losses: NDArray) -> tuple[NDArray, NDArray]:
+    def standardise(self, losses: NDArray) -> tuple[NDArray, NDArray]:
         """Return the standardised means, `(M,)`, and deviations, `(M, T)`."""
         values = self._values(losses)
         means = values.mean(axis=1)
@@ -425,9 +435,11 @@ class AnswerScale:
         return means, deviations
 
     def _values(self, losses: NDArray) -> NDArray:
+        """Return the values of tokens, `(M, T)`."""
         return np.log1p(losses / self.knee)
 
     def _deviations(self, values: NDArray) -> NDArray:
+        """Return the deviations of values, `(M, T)`, as in `Standardiser`."""
         centred = values - self.centre
         of_models = centred.mean(axis=1, keepdims=True)
         return centred - of_models
@@ -619,18 +631,18 @@ def shared_parts(new: Standardised, old: Standardised, tilt: float,
     Otherwise, no model is in both, so the part `own` is 0. `tilt` is as in
     `Settings`.
     """
-    units = new.units
-    old_units = units
+    new_deviations = new.unit_deviations
+    old_deviations = new_deviations
     if not same:
-        old_units = old.units
-    yield 'units', units @ old_units.T
-    # They may take more memory than all covariances.
-    del units, old_units
+        old_deviations = old.unit_deviations
+    yield 'units', new_deviations @ old_deviations.T
+    # Deviations may take more memory than all covariances.
+    del new_deviations, old_deviations
     same_family = np.equal.outer(new.families, old.families)
     # Computed in place, as covariances of many models take much memory.
-    new_means = new.means[:, 0]
-    old_means = old.means[:, 0]
-    family = np.outer(new_means, old_means)
+    new_losses = new.mean_losses[:, 0]
+    old_losses = old.mean_losses[:, 0]
+    family = np.outer(new_losses, old_losses)
     family *= tilt
     family += 1
     family *= same_family
@@ -643,33 +655,34 @@ def shared_parts(new: Standardised, old: Standardised, tilt: float,
     yield 'own', own
 
 
-def parts_of_benchmark(new: Standardised, old: Standardised, new_mean: NDArray,
-                       old_mean: NDArray, worst: float, b: int) -> Parts:
+def parts_of_benchmark(new: Standardised, old: Standardised,
+                       new_followed: NDArray, old_followed: NDArray,
+                       worst: float, b: int) -> Parts:
     """Yield the parts of the kernel that differ between benchmarks.
 
     Each is a name of `PARTS` and its covariances on benchmark b, `(M, N)`,
-    between M `new` and N `old` models. `new_mean`, `(M,)`, and `old_mean`,
-    `(N,)`, are the models' mean losses that the benchmark follows. `worst` is
-    the largest such mean loss of a fitted model that is not absurd. The part
-    `answers` is yielded only if the benchmark has own answers.
+    between M `new` and N `old` models. `new_followed`, `(M,)`, and
+    `old_followed`, `(N,)`, are the models' mean losses that the benchmark
+    follows. `worst` is the largest such mean loss of a sound fitted model. The
+    part `answers` is yielded only if the benchmark has own answers.
     """
     # How much lower the mean losses are than the worst one.
-    new_better = worst - new_mean
-    old_better = worst - old_mean
+    new_better = worst - new_followed
+    old_better = worst - old_followed
     yield 'bend', wiener(new_better, old_better)
-    yield 'spread', np.outer(new_mean, old_mean)
-    if b in new.answers:
-        new_answers = new.answers[b]
-        old_answers = old.answers[b]
-        yield 'answers', new_answers @ old_answers.T
+    yield 'spread', np.outer(new_followed, old_followed)
+    if b in new.answer_deviations:
+        new_deviations = new.answer_deviations[b]
+        old_deviations = old.answer_deviations[b]
+        yield 'answers', new_deviations @ old_deviations.T
 
 
-def covariances(models: Standardised, means: NDArray, worst: NDArray,
+def covariances(models: Standardised, followed: NDArray, worst: NDArray,
                 shared: dict[str, NDArray]) -> list[NDArray]:
     """Return the covariances of each part of the kernel, in order of `PARTS`.
 
     Covariances are between M models, `(B, M, M)`, or `(1, M, M)` if they are
-    the same on all benchmarks. `means` and `worst` are as in `variances`.
+    the same on all benchmarks. `followed` and `worst` are as in `variances`.
     `shared` has the parts that `shared_parts` yields, by name.
     """
     n_models = len(models)
@@ -679,43 +692,44 @@ def covariances(models: Standardised, means: NDArray, worst: NDArray,
     found = {
         'spread': np.zeros(one_for_each),
         'bend': np.zeros(one_for_each),
-        'answers': np.zeros(one_for_each if models.answers else same_on_all)
+        'answers': np.zeros(same_on_all)
     }
+    if models.answer_deviations:
+        found['answers'] = np.zeros(one_for_each)
     for name, part in shared.items():
         found[name] = part[None]
-    for b, mean in enumerate(means):
-        parts = parts_of_benchmark(models, models, mean, mean, worst[b], b)
+    for b, loss in enumerate(followed):
+        parts = parts_of_benchmark(models, models, loss, loss, worst[b], b)
         for name, part in parts:
             found[name][b] = part
     return [found[name] for name in PARTS]
 
 
-def variances(models: Standardised, means: NDArray, worst: NDArray,
+def variances(models: Standardised, followed: NDArray, worst: NDArray,
               tilt: float) -> dict[str, Floats]:
     """Return the variances of each part of the kernel, by its name.
 
     They are `(B, M)`, or `(1, M)` if they are the same on all benchmarks.
     These are the diagonals of `covariances`, computed with less memory.
-    `means`, `(B, M)`, are the mean losses that benchmarks follow. `worst`,
-    `(B,)`, are the largest such mean losses of the fitted models that are not
-    absurd.
+    `followed`, `(B, M)`, are the mean losses that benchmarks follow. `worst`,
+    `(B,)`, are the largest such mean losses of the sound fitted models.
     """
     n_models = len(models)
     answers = np.zeros((1, n_models))
-    if models.answers:
-        answers = np.zeros_like(means)
-    for b, deviations in models.answers.items():
+    if models.answer_deviations:
+        answers = np.zeros_like(followed)
+    for b, deviations in models.answer_deviations.items():
         squares = deviations**2
         answers[b] = squares.sum(axis=1)
-    better = worst[:, None] - means
+    better = worst[:, None] - followed
     better = np.maximum(better, 0)
-    units = models.units
-    squared_units = np.einsum('mk,mk->m', units, units)
-    mean_loss = models.means[:, 0]
+    deviations = models.unit_deviations
+    squared_lengths = np.einsum('mk,mk->m', deviations, deviations)
+    mean_loss = models.mean_losses[:, 0]
     family = 1 + tilt * mean_loss**2
     return dict(
-        spread=means**2,
-        units=squared_units[None],
+        spread=followed**2,
+        units=squared_lengths[None],
         answers=answers,
         bend=better**3 / 3,
         family=family[None],

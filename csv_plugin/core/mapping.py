@@ -92,7 +92,8 @@ def _overlaps(source: TextSpans, target: TextSpans) -> _Entries:
     The fraction is the number of bytes that source and target token have in
     common, divided by the number of bytes of the source token.
     """
-    edges = np.concatenate([*source.placed, *target.placed])
+    edges = np.concatenate(
+        [*source.offsets_in_joined, *target.offsets_in_joined])
     bounds = np.unique(edges)
     # The bytes between two neighbouring bounds belong to at most one source
     # token and at most one target token.
@@ -115,7 +116,7 @@ def _entries_without_bytes(source: TextSpans, target: TextSpans) -> _Entries:
 
     The whole loss goes to one target token, so the fraction is 1.
     """
-    starts, _ = source.placed
+    starts, _ = source.offsets_in_joined
     # The first and the last byte of each token's text.
     first_byte = starts - source.starts
     n_bytes = np.repeat(source.n_bytes, source.n_tokens)
@@ -139,7 +140,7 @@ def _holders(tokens: TextSpans, positions: Integers) -> Integers:
 
     `positions`, `(n,)`, are offsets of bytes in the concatenated texts.
     """
-    starts, ends = tokens.placed
+    starts, ends = tokens.offsets_in_joined
     n_begun = np.searchsorted(starts, positions, side='right')
     latest = n_begun - 1
     # `latest` is -1 before the first token. It then selects the appended 0,

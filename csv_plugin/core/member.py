@@ -18,8 +18,8 @@ from csv_plugin.core.arrays import Floats, Integers
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.curve import LEAST_VARIANCE
 from csv_plugin.core.fitted import Fitted
-from csv_plugin.core.kernels import (PARTS, Scale, Standardised, UnitLosses,
-                                     slope_of_wiener, variances)
+from csv_plugin.core.kernels import (PARTS, Standardised, Standardiser,
+                                     UnitLosses, slope_of_wiener, variances)
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.posterior import SCALES, Posterior
 from csv_plugin.core.settings import Form, Settings
@@ -36,15 +36,12 @@ LEAST_ROWS = 10
 class Member:
     """A fitted form of the model of accuracies.
 
-    `standardised` are the losses of the fitted models, as `scale` makes them.
-    `floor`, `(B,)`, are the floors of the benchmarks. The first member gets
-    None and chooses the floors that predict left-out families best; the other
-    members get these floors.
+    `standardised` are the losses of the fitted models, as `standardiser` makes
+    them. `floor`, `(B,)`, are the floors of the benchmarks. If it is None, the
+    member chooses the floors that predict left-out families best.
 
     Attributes:
-        fitted: The posterior of the exponents of all fitted models. In the
-            code, `learner` is that of the models that hyper-parameters are
-            learned from.
+        fitted: The posterior of the exponents of all fitted models.
         scores: Negative log likelihood on each benchmark, `(B,)`, of
             accuracies that are predicted without the model's family. It is
             a weighted sum over the models that hyper-parameters were fitted
@@ -53,15 +50,15 @@ class Member:
             the hyper-parameters. They are saved with a predictor.
     """
 
-    def __init__(self, scale: Scale, standardised: Standardised,
+    def __init__(self, standardiser: Standardiser, standardised: Standardised,
                  observed: Observed, floor: Optional[NDArray], form: Form,
                  settings: Settings) -> None:
-        self.scale = scale
+        self.standardiser = standardiser
         self.form = form
         self.settings = settings
-        # 1. The models to learn from, and the mean loss that each benchmark
-        # follows at first.
-        rows = rows_to_learn_from(standardised.means[:, 0],
+        # 1. The posterior of the models that hyper-parameters are learned
+        # from, and the mean loss that each benchmark follows at first.
+        rows = rows_to_learn_from(standardised.mean_losses[:, 0],
                                   observed.accuracies, settings.most_models)
         takes_all = len(rows) == len(standardised)
         learning = standardised if takes_all else standardised.take(rows)
@@ -69,8 +66,8 @@ class Member:
         if first_floor is None:
             first_floor = settings.floors[0] * observed.chance
         learner = Posterior(learning, observed.accuracies[rows],
-                            observed.n_items, first_floor, observed.teaching,
-                            form.straight, settings)
+                            observed.n_items, first_floor,
+                            observed.learned_from, form.straight, settings)
         learner.follow(self._first_choice(learner))
         # 2. The hyper-parameters that maximise the evidence, then the floor.
         learner.learn(FIRST_ROUNDS)
@@ -108,7 +105,7 @@ class Member:
             tangent_dual=self.fitted.tangent_dual, doubt=self.fitted.doubt)
 
     @classmethod
-    def restored(cls, scale: Scale, standardised: Standardised,
+    def restored(cls, standardiser: Standardiser, standardised: Standardised,
                  observed: Observed, floor: NDArray, form: Form,
                  settings: Settings, state: dict[str, NDArray]) -> 'Member':
         """Rebuild the member of an earlier fit from the `state` that it saved.
@@ -117,7 +114,7 @@ class Member:
             InputError: The numbers of mean losses or of benchmarks differ from
                 the numbers in the earlier fit.
         """
-        n_means = standardised.means.shape[1]
+        n_means = standardised.mean_losses.shape[1]
         n_benchmarks = len(floor)
         shapes = dict(
             hyper=(SCALES + 2 * n_benchmarks, ),
@@ -128,7 +125,7 @@ class Member:
                                  f'shape {state[name].shape}',
                                  'Fit the predictor to these losses again.')
         member = cls.__new__(cls)
-        member.scale = scale
+        member.standardiser = standardiser
         member.form = form
         member.settings = settings
         member.state = dict(state)
@@ -141,18 +138,20 @@ class Member:
         A benchmark that has own answers follows the mean loss of these
         answers. Any other benchmark follows the mean loss of all units.
         """
-        n_means = learner.standardised.means.shape[1]
+        n_means = learner.standardised.mean_losses.shape[1]
         shares = np.zeros((n_means, len(learner.floor)))
         shares[0] = 1
-        for b, column in self.scale.columns_of_answers.items():
+        for b, column in self.standardiser.columns_of_answers.items():
             shares[0, b] = 0
             shares[column, b] = 1
         return shares
 
     def _choose_floor(self, learner: Posterior, chance: NDArray) -> None:
-        """Set the floors that predict the left-out families best.
+        """Set the learner's floors to those that predict families best.
 
-        `chance`, `(B,)`, is the chance level of each benchmark.
+        Each family is predicted from the other families, with each of
+        `Settings.floors`. `chance`, `(B,)`, is the chance level of each
+        benchmark.
         """
         floors = np.outer(self.settings.floors, chance)
         scores = []
@@ -160,7 +159,7 @@ class Member:
             learner.floor = floor
             learner.find_mode()
             scores.append(learner.accuracy_scores())
-        # The place of the best candidate of each benchmark, `(B,)`.
+        # The index of the best candidate of each benchmark, `(B,)`.
         best = np.argmin(scores, axis=0)
         benchmarks = np.arange(len(best))
         learner.floor = floors[best, benchmarks]
@@ -175,7 +174,7 @@ class Member:
         n_means, n_benchmarks = learner.shares.shape
         if n_means == 1:
             return
-        of_answers = self.scale.columns_of_answers
+        of_answers = self.standardiser.columns_of_answers
         scores = np.full((n_means, n_benchmarks), np.inf)
         for column in range(n_means - len(of_answers)):
             shares = np.zeros((n_means, n_benchmarks))
@@ -195,10 +194,10 @@ class Member:
 
     # ---- new models
 
-    def means(self, standardised: Standardised) -> Floats:
+    def mean_exponents(self, standardised: Standardised) -> Floats:
         """Return the means of the exponents of M new models, `(M, B)`."""
         fitted = self.fitted
-        followed = standardised.followed(fitted.shares)
+        followed = standardised.followed_losses(fitted.shares)
         means = np.empty(followed.shape)
         crosses = fitted.cross_covariances(standardised)
         for b, cross in enumerate(crosses):
@@ -223,7 +222,7 @@ class Member:
         (`Settings.own`).
         """
         fitted, settings = self.fitted, self.settings
-        followed = standardised.followed(fitted.shares)
+        followed = standardised.followed_losses(fitted.shares)
         parts = variances(standardised, followed, fitted.worst, settings.tilt)
         total = np.zeros(followed.shape)
         for name in PARTS:
@@ -263,30 +262,30 @@ class Member:
         units, `(K,)`. The second has the derivatives with respect to the
         losses of the tokens of the benchmark's own answers, `(T,)`; it is
         empty if the benchmark has no own answers. The mean exponent is linear
-        in the values of losses (see `Scale`), except for the bend, which is a
-        curve of the mean loss.
+        in the values of losses (see `Standardiser`), except for the bend,
+        which is a curve of the mean loss. Here and in the next methods, `by_x`
+        is the derivative of the mean exponent with respect to x.
         """
-        scale = self.scale
+        standardiser = self.standardiser
         shares = self.fitted.shares
-        # The model is a family of its own, as families have no part in slopes.
-        model = scale(losses, np.array([-1]))
-        followed = model.followed(shares)[b]
-        # With respect to each standardised mean loss.
+        # Families have no effect on slopes, so any number will do.
+        no_family = np.array([-1])
+        model = standardiser.standardise(losses, no_family)
+        followed = model.followed_losses(shares)[b]
         by_followed = self._slope_on_followed(b, followed)
-        by_means = by_followed * shares[:, b]
-        # With respect to the values of units, then to their losses.
-        by_value = self._slopes_on_values(b, by_means)
-        by_loss = by_value * scale.slope(losses.units[0])
-        if b not in scale.answers:
+        by_mean_losses = by_followed * shares[:, b]
+        by_value = self._slopes_on_values(b, by_mean_losses)
+        by_loss = by_value * standardiser.slope(losses.units[0])
+        if b not in standardiser.of_answers:
             return by_loss, np.zeros(0)
         # The value of a token of own answers is log(1 + loss / knee).
-        by_token = self._slopes_on_answers(b, by_means)
+        by_token = self._slopes_on_answers(b, by_mean_losses)
         token_losses = losses.answers[b][0]
-        by_token /= scale.answers[b].knee + token_losses
+        by_token /= standardiser.of_answers[b].knee + token_losses
         return by_loss, by_token
 
     def _scaled_dual(self, b: int) -> NDArray:
-        """Return the weight of each fitted model's kernel, `(N,)`.
+        """Return the weight of the kernel with each fitted model, `(N,)`.
 
         The exponent of a new model on benchmark b is its prior mean plus the
         sum over the N fitted models of this weight times the kernel between
@@ -298,61 +297,64 @@ class Member:
     def _slope_on_followed(self, b: int, followed: NDArray) -> float:
         """Return the derivative with respect to the mean loss followed.
 
-        This is the derivative of the exponent on benchmark b with respect to
-        the mean loss that b follows. It is a sum of the derivatives of the
+        This is the derivative of the mean exponent on benchmark b with respect
+        to the mean loss that b follows. It is a sum of the derivatives of the
         prior mean, the spread, and the bend, which grows as the mean loss
         falls. `followed`, `(1,)`, is this mean loss of the model.
         """
         fitted = self.fitted
         dual = self._scaled_dual(b)
         part_variances = fitted.part_variances
-        means = fitted.means[b]
+        fitted_losses = fitted.followed_losses[b]
         worst = fitted.worst[b]
-        by_spread = means @ dual
-        slopes_of_bend = slope_of_wiener(worst - followed, worst - means)
-        by_bend = -(slopes_of_bend[0] @ dual)
-        slope = part_variances['spread'] * by_spread
-        slope += part_variances['bend'] * by_bend
-        # The prior mean falls by the scale.
+        slope_of_spread = fitted_losses @ dual
+        better = worst - followed
+        slopes_of_bend = slope_of_wiener(better, worst - fitted_losses)
+        slope_of_bend = -(slopes_of_bend[0] @ dual)
+        slope = part_variances['spread'] * slope_of_spread
+        slope += part_variances['bend'] * slope_of_bend
+        # The slope of the prior mean is minus the scale.
         slope -= fitted.scales[b]
         return float(slope)
 
-    def _slopes_on_values(self, b: int, by_means: NDArray) -> NDArray:
+    def _slopes_on_values(self, b: int, by_mean_losses: NDArray) -> NDArray:
         """Return the derivatives with respect to values of units, `(K,)`.
 
         A value changes the exponent through the means of groups and of all
-        units, and through the deviations of units. `by_means`, `(C,)`, are the
-        derivatives with respect to the standardised mean losses.
+        units, and through the deviations of units. `by_mean_losses`, `(C,)`,
+        are the derivatives with respect to the standardised mean losses.
         """
-        fitted, scale = self.fitted, self.scale
-        n_units, n_groups = scale.groups.shape
-        by_groups = by_means[1:1 + n_groups] / scale.group_width
-        by_all_units = by_means[0] / scale.width
+        fitted = self.fitted
+        standardiser = self.standardiser
+        n_units, n_groups = standardiser.groups.shape
+        by_groups = by_mean_losses[1:1 + n_groups] / standardiser.group_width
+        by_all_units = by_mean_losses[0] / standardiser.width
         # A value also moves the mean over units, which is subtracted from each
         # deviation. This has no effect, as the deviations of each fitted model
         # have the mean 0.
-        deviations = fitted.standardised.units
-        by_kernel = self._scaled_dual(b) @ deviations
-        by_deviations = fitted.part_variances['units'] * by_kernel
-        of_means = scale.groups @ by_groups + by_all_units / n_units
-        return of_means + by_deviations / scale.size
+        deviations = fitted.standardised.unit_deviations
+        weighted = self._scaled_dual(b) @ deviations
+        by_deviations = fitted.part_variances['units'] * weighted
+        through_means = standardiser.groups @ by_groups
+        through_means += by_all_units / n_units
+        return through_means + by_deviations / standardiser.size
 
-    def _slopes_on_answers(self, b: int, by_means: NDArray) -> NDArray:
+    def _slopes_on_answers(self, b: int, by_mean_losses: NDArray) -> NDArray:
         """Return the derivatives with respect to values of answers, `(T,)`.
 
         The answers are the T tokens of the benchmark's own answers. Their
         values change the exponent through their mean and through their
-        deviations. `by_means` is as in `_slopes_on_values`.
+        deviations. `by_mean_losses` is as in `_slopes_on_values`.
         """
         fitted = self.fitted
-        scale = self.scale.answers[b]
-        deviations = fitted.standardised.answers[b]
+        standardiser = self.standardiser.of_answers[b]
+        deviations = fitted.standardised.answer_deviations[b]
         n_tokens = deviations.shape[1]
-        column = self.scale.columns_of_answers[b]
-        by_mean = by_means[column] / scale.width
-        by_kernel = self._scaled_dual(b) @ deviations
-        by_deviations = fitted.part_variances['answers'] * by_kernel
-        return by_mean / n_tokens + by_deviations / scale.size
+        column = self.standardiser.columns_of_answers[b]
+        by_mean = by_mean_losses[column] / standardiser.width
+        weighted = self._scaled_dual(b) @ deviations
+        by_deviations = fitted.part_variances['answers'] * weighted
+        return by_mean / n_tokens + by_deviations / standardiser.size
 
 
 def spread_out(values: NDArray, most: int) -> Integers:

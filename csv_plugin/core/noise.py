@@ -89,9 +89,9 @@ class Difference:
             'runs' or 'predictor'.
         level (float): Probability that the interval holds the difference.
         margin (float): Smallest difference that matters.
-        by_items (float): Smallest difference that an evaluation on the
-            benchmark's items would find, as `detectable`; None if the number
-            of items is not known.
+        by_items (float): The `detectable` difference of an evaluation on the
+            benchmark's items: the smallest difference that it would find with
+            a probability of 80 %. None if the number of items is unknown.
     """
     kind: str
     benchmark: str
@@ -252,10 +252,10 @@ def combine(predicted: Difference, observed: Difference) -> Difference:
     errors = np.array([of_predictor.error, of_items.error])
     precisions = errors**-2.0
     weights = precisions / precisions.sum()
-    by_predictor, by_items = weights.tolist()
+    predicted_weight, observed_weight = weights.tolist()
     noises = {
-        PREDICTOR: of_predictor.times(by_predictor),
-        ITEMS: of_items.times(by_items)
+        PREDICTOR: of_predictor.times(predicted_weight),
+        ITEMS: of_items.times(observed_weight)
     }
     if RUNS in predicted.noises:
         noises[RUNS] = predicted.noises[RUNS]

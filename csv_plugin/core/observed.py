@@ -45,16 +45,17 @@ class Observed:
         return np.array(found, bool)
 
     @cached_property
-    def teaching(self) -> Booleans:
+    def learned_from(self) -> Booleans:
         """Mask of the benchmarks to learn hyper-parameters from, `(B,)`.
 
-        Benchmarks at chance, and benchmarks on which all accuracies are 1, are
-        left out. If no benchmark is left, the benchmarks on which all
-        accuracies are 1 are used, and if there is no such benchmark,
-        benchmarks at chance are used. Of several equal benchmarks, only the
-        first is used. So neither a benchmark with nothing but noise, nor a
-        benchmark that all models solve, nor a copy of a benchmark, changes
-        what is learned for the other benchmarks.
+        The hyper-parameters are the ones that all benchmarks share
+        (core.posterior). Benchmarks at chance, and benchmarks on which all
+        accuracies are 1, are left out. If no benchmark is left, the benchmarks
+        on which all accuracies are 1 are used, and if there is no such
+        benchmark, benchmarks at chance are used. Of several equal benchmarks,
+        only the first is used. So neither a benchmark with nothing but noise,
+        nor a benchmark that all models solve, nor a copy of a benchmark,
+        changes what is learned for the other benchmarks.
         """
         values = np.nan_to_num(self.accuracies, nan=-1)
         columns = np.vstack([values, self.chance, self.n_items])

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core import metrics
-from csv_plugin.core.accuracies import places
+from csv_plugin.core.accuracies import indices_of
 from csv_plugin.core.arrays import Booleans, Floats
 from csv_plugin.core.formatting import percent
 from csv_plugin.core.joint import DRAWS, Joint
@@ -153,8 +153,8 @@ class Overall:
         means = self.values[:, p]
         has_mean = ~np.isnan(means)
         # Indices of the benchmarks and models in the joint distribution.
-        columns = np.array(places(self.benchmarks, named.benchmarks))
-        rows = np.array(places(self.models, named.models))
+        columns = np.array(indices_of(self.benchmarks, named.benchmarks))
+        rows = np.array(indices_of(self.models, named.models))
         unknown = np.full(len(rows), np.nan)
         ranks = RankRanges.unknown(len(rows))
         view = MeanView(unknown, unknown.copy(), ranks)

@@ -14,11 +14,11 @@ class PairedAnswers:
     """Answers of models A and B to the same items of a benchmark.
 
     `accuracies` are the accuracies of A and of B as fractions. `only` has two
-    numbers, for A and for B: the sum over items of how much the model's grade
-    exceeds the other model's grade. For right and wrong answers, this is the
-    number of items that only this model answers correctly. `p_value` is the
-    p-value of McNemar's exact test, or None for graded answers. `noise` is the
-    noise of the difference of the accuracies that comes from the items.
+    numbers: how many items only A, and how many items only B, answers
+    correctly. For graded answers, an item counts by how much the model's grade
+    exceeds the other model's grade. `p_value` is the p-value of McNemar's
+    exact test, or None for graded answers. `noise` is the noise of the
+    difference of the accuracies that comes from the items.
     """
     benchmark: str
     n_items: int
@@ -107,9 +107,9 @@ def _mcnemar(only_a: int, only_b: int) -> float:
 def _wald_error(n_items: int, only_a: float, only_b: float) -> float:
     """Return the standard error of the difference of paired accuracies.
 
-    `only_a` and `only_b` are as in `_mcnemar`. Half an item is added to each
-    cell of the table of right and wrong answers of A and B (Agresti and Min,
-    Statistics in Medicine 24(5), 2005).
+    `only_a` and `only_b` are as `PairedAnswers.only`. Half an item is added to
+    each cell of the table of right and wrong answers of A and B (Agresti and
+    Min, Statistics in Medicine 24(5), 2005).
     """
     # The table has four cells, so two items are added.
     n = n_items + 2

@@ -51,15 +51,18 @@ def _declared(group: str) -> dict[str, Any]:
     from importlib.metadata import entry_points
     own: dict[str, Any] = {}
     others: dict[str, Any] = {}
-    for point in entry_points(group=group):
-        found = own if point.module.startswith('csv_plugin.') else others
-        known = own.get(point.name) or others.get(point.name)
-        if known and known.value != point.value:
+    for entry_point in entry_points(group=group):
+        name = entry_point.name
+        known = own.get(name) or others.get(name)
+        if known and known.value != entry_point.value:
             raise InputError(
                 group, 'a different name for each plug-in',
-                f'the name {point.name!r} for {known.value} and for '
-                f'{point.value}', 'Uninstall one of the two packages.')
-        found[point.name] = point
+                f'the name {name!r} for {known.value} and for '
+                f'{entry_point.value}', 'Uninstall one of the two packages.')
+        if entry_point.module.startswith('csv_plugin.'):
+            own[name] = entry_point
+        else:
+            others[name] = entry_point
     if not own:
         raise InputError(group, 'the plug-ins of csv_plugin', 'none',
                          'Install csv_plugin again: pip install .')

@@ -6,7 +6,7 @@ posterior distribution of the models' exponents, which are the arguments of the
 curve in Eq. 2 (core.curve). It also learns the hyper-parameters of this
 distribution, and predicts each family of models from all other families. The
 formulas are in docs/appendix/method.md, from "The prior" to "Families left
-out".
+out", and its table "Words of the code" explains words such as "follow".
 
 The model. For model m on benchmark b, with the mean loss u that the benchmark
 follows (`Posterior.follow`):
@@ -43,12 +43,13 @@ number of columns of the losses.
 Hyper-parameters. They are logarithms: of the amounts, of the typical scale,
 and for each benchmark of its scale and its noise. The
 gradients of the evidence and of the cost of families left out are exact as
-long as tangents and `doubt` are constant.
+long as tangents and `doubt` are constant. In the code of the gradients,
+`by_x` is the derivative of a cost with respect to x.
 
 There are two masks of benchmarks, `(B,)`. The shared hyper-parameters
 (amounts, typical scale, usual noise) are learned from the benchmarks where
-`teaching` is True. A cost that is minimised is a sum over the benchmarks where
-`included` is True.
+`learned_from` is True. A cost that is minimised is a sum over the benchmarks
+where `included` is True.
 """
 from collections.abc import Callable
 from functools import cached_property
@@ -89,7 +90,7 @@ HYPER_STEPS, HYPER_CHANGE = 15, 1.5
 
 
 class Applied(NamedTuple):
-    """What `natural` returns, and the kernel that follows from it.
+    """Hyper-parameters that are not logarithms, with the kernel they give.
 
     `part_variances`, `(P,)`, are the squared amounts of the P parts of the
     kernel, `PARTS`. `scales` and `noise`, `(B,)`, have scale_b and noise_b of
@@ -133,57 +134,63 @@ class Posterior:
     """The posterior of the exponents of M fitted models on B benchmarks.
 
     Accuracies are `(M, B)` in 0..1, NaN where there is none; `n_items` are
-    `(B,)`, 0 if unknown; `floor` is `(B,)`. `teaching`, `(B,)`, is True for
-    benchmarks that amounts, the typical scale and the usual noise are learned
-    from. The scales and the noise of all other benchmarks are fitted after
-    that. `straight` is as in `settings.Form`.
+    `(B,)`, 0 if unknown; `floor` is `(B,)`. `learned_from`, `(B,)`, is True
+    for benchmarks that amounts, the typical scale and the usual noise are
+    learned from. The scales and the noise of all other benchmarks are fitted
+    after that. `straight` is as in `settings.Form`.
 
     First call `follow`, which sets the mean loss that each benchmark follows.
-    Then call `find_mode` or, to take the tangents of an earlier fit, `settle`.
-    Both set `scales`, `noise`, `line`, `solution` and the duals.
+    Then call `find_mode` or, to take the tangents of an earlier fit,
+    `solve_with_tangents_at`. Both set `scales`, `noise`, `line`, `solution`
+    and `tangent_dual`.
+
+    There are three duals, `(B, M)`, for three moments of a search: it starts
+    from `start_dual`, it ends at `tangent_dual`, where the tangents are taken,
+    and `solution.dual` solves the model with these tangents.
 
     Attributes:
         hyper: Logarithms of the hyper-parameters: the P amounts, the typical
             scale, B scales and B noises.
-        shares: Weights of the C mean losses (`Standardised.means`) in the
-            mean loss that each benchmark follows, `(C, B)`; sums over C are 1.
-        means: The mean loss that each benchmark follows, `(B, M)`.
-        worst: The largest of `means` over the models that are not absurd
+        shares: Weights of the C mean losses (`Standardised.mean_losses`) in
+            the mean loss that each benchmark follows, `(C, B)`; sums over C
+            are 1.
+        followed_losses: The mean loss that each benchmark follows, `(B, M)`.
+        worst: The largest of `followed_losses` over the sound models
             (`Settings.sound`), `(B,)`.
         scales: Changes of exponents for one standard deviation of the mean
             loss, `(B,)`.
         noise: Variances of the noise of accuracies, divided by p (1 - p),
             `(B,)`.
         line: Tangents at the mode.
-        solution: Solution of the linear model with these tangents. Its dual is
-            used for predictions.
-        dual: The dual that `find_mode` starts from, `(B, M)`. `settle` sets it
-            to `solution.dual`.
+        start_dual: The dual that the next `find_mode` starts from, `(B, M)`:
+            0 after `follow`, the last `solution.dual` after a solution, or
+            what the caller sets.
         tangent_dual: The dual at which the tangents were taken, `(B, M)`. The
             last step to it gained less than `GAIN` nats, unless there were
-            `NEWTON_STEPS` steps before that. `solution.dual` is one Newton
-            step further. The file of a predictor contains `tangent_dual`, so
-            that a loaded model has the same tangents.
+            `NEWTON_STEPS` steps before that. The file of a predictor contains
+            it, so that a loaded model has the same tangents.
+        solution: Solution of the linear model with these tangents. Its dual is
+            one Newton step further, and is used for predictions.
         doubt: Variance that is added to the noise of accuracies of outliers,
             `(M, B)`; 0 for all other models.
     """
 
     def __init__(self, standardised: Standardised, accuracies: NDArray,
-                 n_items: NDArray, floor: NDArray, teaching: NDArray,
+                 n_items: NDArray, floor: NDArray, learned_from: NDArray,
                  straight: float, settings: Settings) -> None:
         self.settings = settings
         self.standardised = standardised
         self.floor = floor
-        self.teaching = teaching
+        self.learned_from = learned_from
         self.straight = straight
         self.accuracies = accuracies
         self.seen = ~np.isnan(accuracies)
-        self.filled = np.nan_to_num(accuracies)
+        self.accuracies_or_0 = np.nan_to_num(accuracies)
         #: For each benchmark, indices of the models with an accuracy on it.
         self.rows = [np.flatnonzero(column) for column in self.seen.T]
         items = filled_items(n_items)
         #: Logarithms of the noise that independent items would have, `(B,)`.
-        self.independent = -np.log(items)
+        self.log_item_noise = -np.log(items)
         # Two right and two wrong items are added. Cells without an accuracy
         # are not used, so their value does not matter.
         observed = np.where(self.seen, accuracies, .5)
@@ -199,11 +206,12 @@ class Posterior:
         #: Weight of each accuracy in costs of families left out, `(M, B)`.
         self.weight = self.seen * weights[:, None]
         n_models, n_benchmarks = accuracies.shape
-        # The typical scale, and the scale of each benchmark.
+        # All hyper-parameters start from their prior means. The first of these
+        # scales is the typical scale.
         scales = np.full(1 + n_benchmarks, settings.typical)
-        noise = self.independent + settings.noise
+        noise = self.log_item_noise + settings.noise
         self.hyper = np.concatenate([self._prior_amounts, scales, noise])
-        self.dual = np.zeros((n_benchmarks, n_models))
+        self.start_dual = np.zeros((n_benchmarks, n_models))
 
     @property
     def _prior_amounts(self) -> NDArray:
@@ -219,25 +227,25 @@ class Posterior:
         It is a weighted mean of C mean losses, with the weights `shares`,
         `(C, B)`. The last mode is forgotten, so find the mode again. If a
         `kernel`, `(B, M, M)`, is given, it is used as it is: amounts cannot be
-        learned, and the parts of the kernel take no memory.
+        learned, and the parts of the kernel are not computed, which saves
+        memory.
         """
         self.shares = shares
         self.kernel = kernel
         models = self.standardised
-        self.means = models.followed(shares)
-        of_sound = self.means[:, models.sound]
-        self.worst = of_sound.max(axis=1)
+        self.followed_losses = models.followed_losses(shares)
+        self.worst = models.worst_losses(self.followed_losses)
         self.parts: list[NDArray] = []
         if kernel is None:
-            self.parts = covariances(models, self.means, self.worst,
+            self.parts = covariances(models, self.followed_losses, self.worst,
                                      self._shared_parts)
-        self.dual = np.zeros_like(self.dual)
+        self.start_dual = np.zeros_like(self.start_dual)
 
     @cached_property
     def _shared_parts(self) -> dict[str, NDArray]:
         """The parts of the kernel that are the same on all benchmarks."""
         models = self.standardised
-        parts = shared_parts(models, models, self.settings.tilt, True)
+        parts = shared_parts(models, models, self.settings.tilt, same=True)
         return dict(parts)
 
     # ---- the mode
@@ -247,7 +255,7 @@ class Posterior:
         part_variances, scales, noise = natural(hyper)
         kernel = self.kernel
         if kernel is None:
-            n_benchmarks, n_models = self.dual.shape
+            n_benchmarks, n_models = self.start_dual.shape
             kernel = np.zeros((n_benchmarks, n_models, n_models))
             # Parts that are the same on all benchmarks are `(1, M, M)`.
             for variance, part in zip(part_variances, self.parts):
@@ -256,7 +264,7 @@ class Posterior:
 
     def _prior_mean(self, applied: Applied) -> NDArray:
         """Return the prior means of exponents, `(M, B)`."""
-        return self.settings.level - applied.scales * self.means.T
+        return self.settings.level - applied.scales * self.followed_losses.T
 
     def _above(self, applied: Applied, dual: NDArray) -> NDArray:
         """Return exponents minus their prior means, `(M, B)`.
@@ -264,10 +272,10 @@ class Posterior:
         The exponents are the posterior means that belong to a dual `(B, M)`.
         """
         level_variance = self.settings.level_width**2
-        by_level = level_variance * dual.sum(axis=1)
-        by_kernel = np.einsum('bij,bj->ib', applied.kernel, dual)
-        by_kernel *= applied.scales**2
-        return by_level + by_kernel
+        from_level = level_variance * dual.sum(axis=1)
+        from_kernel = np.einsum('bij,bj->ib', applied.kernel, dual)
+        from_kernel *= applied.scales**2
+        return from_level + from_kernel
 
     def _line(self, applied: Applied, above: NDArray) -> Line:
         """Return the tangents at exponents.
@@ -275,17 +283,18 @@ class Posterior:
         `above` are the exponents minus their prior means, `(M, B)`.
         """
         exponents = self._prior_mean(applied) + above
-        return line_at(exponents, self.filled, self.floor, self.straight)
+        return line_at(exponents, self.accuracies_or_0, self.floor,
+                       self.straight)
 
     def _cost(self, applied: Applied, dual: NDArray) -> NDArray:
-        """Return the negative log posterior of each benchmark, `(B,)`.
+        """Return the cost of each benchmark in the search for a mode, `(B,)`.
 
-        It is the log posterior density of the exponents that belong to a dual
-        `(B, M)`, up to a constant.
+        It is the negative logarithm of the posterior density of the exponents
+        that belong to a dual `(B, M)`, up to a constant.
         """
         above = self._above(applied, dual)
         line = self._line(applied, above)
-        errors = self.filled - line.heights
+        errors = self.accuracies_or_0 - line.heights
         errors = np.where(self.seen, errors, 0)
         variance = self._noise_variance(applied.noise)
         # The negative log prior of exponents is
@@ -314,12 +323,12 @@ class Posterior:
     def find_mode(self) -> None:
         """Find the exponents with the highest posterior density.
 
-        This takes Gauss-Newton steps of the dual, from the last mode or from
-        0. For each benchmark, a step is halved until it reduces the cost of
-        this benchmark.
+        This takes Gauss-Newton steps of the dual, from `start_dual` or, where
+        its cost is lower, from 0. For each benchmark, a step is halved until
+        it reduces the cost of this benchmark.
         """
         applied = self._applied(self.hyper)
-        dual = self.dual.copy()
+        dual = self.start_dual.copy()
         zero = np.zeros_like(dual)
         cost = self._cost(applied, dual)
         cost_of_zero = self._cost(applied, zero)
@@ -336,7 +345,7 @@ class Posterior:
             cost = new_cost
             if gains.sum() < GAIN:
                 break
-        self.settle(dual)
+        self.solve_with_tangents_at(dual)
 
     def _step(self, applied: Applied, dual: NDArray, aim: NDArray,
               cost: NDArray) -> tuple[NDArray, NDArray]:
@@ -360,8 +369,12 @@ class Posterior:
         new_cost = np.minimum(trial_cost, cost)
         return new_dual, new_cost
 
-    def settle(self, dual: NDArray) -> None:
-        """Take tangents at a dual `(B, M)`, and solve the model with them."""
+    def solve_with_tangents_at(self, dual: NDArray) -> None:
+        """Take tangents at a dual `(B, M)`, and solve the model with them.
+
+        The curves are replaced by the tangents at the exponents that belong to
+        the dual. The next search for a mode starts from the solution.
+        """
         applied = self._applied(self.hyper)
         self.scales = applied.scales
         self.noise = applied.noise
@@ -369,7 +382,7 @@ class Posterior:
         above = self._above(applied, dual)
         self.line = self._line(applied, above)
         self.solution = self._solve(applied, self.line)
-        self.dual = self.solution.dual
+        self.start_dual = self.solution.dual
 
     def _solve(self,
                applied: Applied,
@@ -379,8 +392,8 @@ class Posterior:
 
         Without `with_inverse`, `Solution.inverse` is empty.
         """
-        n_benchmarks, n_models = self.dual.shape
-        duals = np.zeros_like(self.dual)
+        n_benchmarks, n_models = self.start_dual.shape
+        duals = np.zeros_like(self.start_dual)
         evidence = np.zeros(n_benchmarks)
         inverses = []
         all_distances = line.targets - self._prior_mean(applied)
@@ -432,11 +445,11 @@ class Posterior:
         The scale and the noise of a benchmark have a prior only where
         `included`, `(B,)`, is True. The noise of a benchmark is relative to
         the noise of independent items. Its prior mean is the usual noise: the
-        mean over the benchmarks where `teaching` is True, which has the prior
-        mean `Settings.noise`.
+        mean over the benchmarks where `learned_from` is True, which has the
+        prior mean `Settings.noise`.
         """
         settings = self.settings
-        teaching = self.teaching
+        learned_from = self.learned_from
         amounts = hyper[:N_PARTS]
         typical_scale = hyper[N_PARTS]
         log_scales, log_noise = np.split(hyper[SCALES:], 2)
@@ -451,8 +464,8 @@ class Posterior:
         scales_away *= included
         # Relative logarithms of noise, minus the prior mean of the usual
         # noise.
-        excess = log_noise - self.independent - settings.noise
-        usual = excess[teaching].mean()
+        excess = log_noise - self.log_item_noise - settings.noise
+        usual = excess[learned_from].mean()
         usual_away = usual / settings.noise_width
         noise_away = excess - usual
         noise_away /= settings.noise_width
@@ -466,11 +479,11 @@ class Posterior:
         by_typical = typical_away / settings.width
         by_typical -= scales_away.sum() / settings.scale_width
         by_scales = scales_away / settings.scale_width
-        # The usual noise changes with the noise of each teaching benchmark.
+        # The usual noise is a mean over the benchmarks that are learned from.
         by_usual = usual_away - noise_away.sum()
-        by_usual /= teaching.sum()
+        by_usual /= learned_from.sum()
         by_noise = noise_away.copy()
-        by_noise[teaching] += by_usual
+        by_noise[learned_from] += by_usual
         by_noise /= settings.noise_width
         gradient = np.concatenate(
             [by_amounts, [by_typical], by_scales, by_noise])
@@ -497,12 +510,13 @@ class Posterior:
         by_amounts = 2 * applied.part_variances * by_variances
         # The cost depends on the typical scale only through the prior.
         by_typical = [0.]
-        # A scale is a factor in the covariance and in the prior mean.
+        # A scale is squared in the covariance, and is the slope of the prior
+        # mean.
         by_kernel *= applied.kernel
         by_square = by_kernel.sum(axis=(1, 2))
-        by_means = by_distance * self.means
-        by_factor = by_means.sum(axis=1)
-        by_scales = 2 * by_square + scales * by_factor
+        by_slope = by_distance * self.followed_losses
+        by_slope = by_slope.sum(axis=1)
+        by_scales = 2 * by_square + scales * by_slope
         # Variances of the noise of targets if noise_b were 1.
         unit_noise = self.item_variance / line.slopes**2
         unit_noise = np.where(self.seen, unit_noise, 0)
@@ -611,20 +625,20 @@ class Posterior:
     def learn(self, rounds: int) -> None:
         """Find the mode and the hyper-parameters of most evidence in turns."""
         cost = self.evidence_cost
-        teaching = self.teaching
+        learned_from = self.learned_from
         all_indices = np.arange(len(self.hyper))
-        # Indices of the hyper-parameters of benchmarks that do not teach.
-        scales = SCALES + np.flatnonzero(~teaching)
-        noises = len(teaching) + scales
+        # Indices of the hyper-parameters of the other benchmarks.
+        scales = SCALES + np.flatnonzero(~learned_from)
+        noises = len(learned_from) + scales
         own_indices = np.concatenate([scales, noises])
         for _ in range(rounds):
             self.find_mode()
             self._find_doubt()
-            # The scale and the noise of a benchmark that does not teach stay
-            # as they are, because the gradient with respect to them is 0.
-            self.hyper = self._least(cost, all_indices, teaching)
+            # The scale and the noise of a benchmark that is not learned from
+            # stay as they are, because the gradient with respect to them is 0.
+            self.hyper = self._least(cost, all_indices, learned_from)
             if len(own_indices):
-                self.hyper = self._least(cost, own_indices, ~teaching)
+                self.hyper = self._least(cost, own_indices, ~learned_from)
         self.find_mode()
 
     def choose_amounts(self) -> None:
@@ -636,7 +650,7 @@ class Posterior:
         """
         amounts = np.arange(N_PARTS)
         cost = self.cost_of_exponents
-        self.hyper = self._least(cost, amounts, self.teaching)
+        self.hyper = self._least(cost, amounts, self.learned_from)
         self.find_mode()
         self._find_doubt()
         self.find_mode()
@@ -675,7 +689,7 @@ class Posterior:
     def _find_doubt(self) -> None:
         """Set the `doubt` of outliers from errors of families left out."""
         errors, deviations = self.left_out_errors()
-        self.doubt = doubt_of(errors, deviations, self.teaching,
+        self.doubt = doubt_of(errors, deviations, self.learned_from,
                               self.settings.outlier)
 
     # ---- families left out

@@ -29,7 +29,7 @@ Infos = Mapping[str, DumpInfo]
 ReadDump = Callable[[str, str], TokenLossDump]
 
 
-def or_missing(function: Callable[..., Any], *arguments: Any) -> Any:
+def result_or_missing(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function; return its result, or a `Missing` for an `InputError`.
     """
     try:
@@ -57,9 +57,9 @@ def known_items(predictors: Predictors) -> dict[str, int]:
     found = dict.fromkeys(fitted_benchmarks(predictors), 0)
     for predictor in predictors.values():
         if isinstance(predictor, Predictor):
-            for part in predictor.benchmarks:
-                name = part.benchmark
-                found[name] = max(part.n_items, found[name])
+            for fit in predictor.benchmarks:
+                name = fit.benchmark
+                found[name] = max(fit.n_items, found[name])
     return found
 
 
@@ -90,8 +90,8 @@ def collect_features(
         for label, predictor in predictors.items():
             found = predictor
             if isinstance(predictor, Predictor):
-                found = or_missing(_features, model, predictor, read_once,
-                                   tables)
+                found = result_or_missing(_features, model, predictor,
+                                          read_once, tables)
             columns[label][model] = found
     return columns, infos
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from csv_plugin.core.accuracies import AccuracyTable, places, position
+from csv_plugin.core.accuracies import AccuracyTable, indices_of, position
 from csv_plugin.core.arrays import Booleans, Floats
 from csv_plugin.core.conventions import InputError, PublicNames, check_unique
 from csv_plugin.core.curve import item_variance
@@ -295,7 +295,7 @@ class Predictions(PublicNames):
             fields[name] = tuple(axis)
             old_names.append(dict(axis))
             own_names = getattr(self, name)
-            index.append(places(axis.values(), own_names))
+            index.append(indices_of(axis.values(), own_names))
         of_cubes = np.ix_(*index)
         for name, empty in _EMPTY_CELL.items():
             cube = _padded(getattr(self, name), empty)

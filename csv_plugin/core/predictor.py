@@ -20,7 +20,7 @@ from csv_plugin.core.conventions import (InputError, PublicNames, check_choice,
 from csv_plugin.core.curve_model import CurveModel
 from csv_plugin.core.failed_scoring import check_means
 from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
-                                      equal_rows)
+                                      distinct_rows)
 from csv_plugin.core.formatting import short_repr, shortened
 from csv_plugin.core.joint import Joint
 from csv_plugin.core.kernels import UnitLosses
@@ -86,9 +86,7 @@ class Units:
         an order that depends only on their values.
         """
         of_units = values[:, self.columns].T
-        order, first = equal_rows(of_units)
-        is_kept = first[order] == order
-        kept = order[is_kept]
+        kept, _ = distinct_rows(of_units)
         sources = self.sources[kept]
         return replace(self, columns=self.columns[kept], sources=sources)
 
@@ -243,7 +241,8 @@ class Predictor(PublicNames):
         """Root mean squared errors of the fitted models that are outliers.
 
         The keys are the names of the models. Errors are divided by the
-        expected standard deviations. Outliers count less in the fit.
+        expected standard deviations. Outliers usually count less in the fit
+        (see `AccuracyModel.outliers`).
         """
         models = self.fit_models
         errors = self.model.model_errors
@@ -504,7 +503,7 @@ class Predictor(PublicNames):
             return table, joint
         seen = ~np.isnan(observed)
         has_known = seen.any(axis=1)
-        numbers = joint.model_rows[0].families
+        numbers = joint.models_by_form[0].families
         in_family = np.isin(numbers, numbers[has_known])
         changed = in_family[:, None] & ~seen
         table = replace(

@@ -21,9 +21,6 @@ from csv_plugin.core.observed import LEAST_MODELS
 #: a model is better than chance.
 CHANCE_MARGIN = 0.02
 
-#: The key in `PROBLEMS` of a benchmark on which all models are at chance.
-AT_CHANCE = 'at_chance'
-
 #: A tiny positive number, which keeps divisors from being 0.
 _LEAST = float(np.finfo(float).tiny)
 
@@ -36,7 +33,7 @@ PROBLEMS = {
     'all models have the same capability score',
     'constant_accuracy':
     'all models have the same accuracy',
-    AT_CHANCE:
+    'at_chance':
     'no model is more than '
     f'{100 * CHANCE_MARGIN:.0f} points above chance',
 }
@@ -77,10 +74,10 @@ class Curve:
     floor: NDArray
 
     def __post_init__(self) -> None:
-        for part in fields(self):
-            given = getattr(self, part.name)
+        for parameter in fields(self):
+            given = getattr(self, parameter.name)
             values = np.asarray(given, np.float64)
-            object.__setattr__(self, part.name, values)
+            object.__setattr__(self, parameter.name, values)
         lowest = np.where(self.alpha == 0, -1, 0)
         in_range = (lowest <= self.floor) & (self.floor <= 1)
         if not in_range.all():
@@ -104,7 +101,10 @@ class Curve:
         return accuracy_at(exponents, self.floor[..., None])
 
     def slopes(self, scores: NDArray) -> NDArray:
-        """Return derivatives of accuracies by exponents, `(..., M)`."""
+        """Return derivatives of accuracies, `(..., M)`.
+
+        They are with respect to the exponents. Scores may be `(M,)`.
+        """
         exponents = self.exponents(scores)
         return slope_at(exponents, self.floor[..., None])
 
@@ -118,9 +118,9 @@ class Curve:
     def stack(cls, curves: Sequence['Curve']) -> 'Curve':
         """Stack curves of one shape along a new leading axis."""
         stacked = {}
-        for part in fields(cls):
-            values = [getattr(curve, part.name) for curve in curves]
-            stacked[part.name] = np.stack(values)
+        for parameter in fields(cls):
+            values = [getattr(curve, parameter.name) for curve in curves]
+            stacked[parameter.name] = np.stack(values)
         return cls(**stacked)
 
     @classmethod
@@ -153,7 +153,7 @@ def diagnose(score: NDArray, accuracy: NDArray,
             found.append('constant_accuracy')
     is_at_chance = accuracy <= chance + CHANCE_MARGIN
     if is_at_chance.all():
-        found.append(AT_CHANCE)
+        found.append('at_chance')
     return tuple(found)
 
 

@@ -33,6 +33,10 @@ class Settings:
     priors: their means are given here, from `spread` to `own`, and their
     standard deviation is `width`.
 
+    So `typical`, `noise` and the numbers from `spread` to `own` are natural
+    logarithms. For example, -1 stands for an amount of exp(-1) = 0.37. All
+    other numbers are no logarithms.
+
     Attributes:
         forms: Forms of the model. Predictions are a mixture of them; each
             benchmark has its own weights of forms.
@@ -65,8 +69,8 @@ class Settings:
             that logarithm over benchmarks from `noise`, and of the logarithm
             of each benchmark from this mean.
         floors: Candidates for the floor of a benchmark, as shares of its
-            chance level. The first one is taken until a benchmark's floor is
-            chosen.
+            chance level. The first candidate is the start value: it is the
+            floor until the candidates are compared, and one is chosen.
         knee: Losses of single tokens of answers, in nats, are transformed to
             log(1 + loss / knee), which is nearly linear far below the knee and
             nearly logarithmic far above it.
@@ -78,10 +82,10 @@ class Settings:
         cluster: Smallest size of a cluster of units, as a share of all units.
             The mean loss of a cluster of this size or more is a candidate for
             the mean loss that a benchmark follows.
-        sound: A model is absurd if its mean loss is farther from the median
-            than this number of widths (`kernels.middle_and_width`). Absurd
-            models are left out when deviations of units and mean losses of
-            groups are standardised, and where bends begin.
+        sound: A model is sound if its mean loss is at most this number of
+            widths (`kernels.middle_and_width`) from the median. Only sound
+            models count when deviations of units and mean losses of groups are
+            standardised. Bends begin at the worst sound model.
         outlier: A model counts less if its root mean squared error, when its
             family is left out, exceeds this number of expected deviations.
         most_models: Maximum number of models that hyper-parameters, and the
@@ -98,17 +102,23 @@ class Settings:
                                                      6.), Form(False, 3.5))
     level: float = -1.
     level_width: float = 2.
+    # A logarithm: exp(-0.4) = 0.67.
     typical: float = -.4
     scale_width: float = .7
+    # Logarithms of amounts: exp(-0.7) = 0.5, exp(-1) = 0.37, exp(-1.75) = 0.17
+    # and exp(-2) = 0.14.
     spread: float = -.7
     units: float = -1.
     answers: float = -1.
     bend: float = -2.
     family: float = -1.75
     own: float = -1.75
+    # Numbers that are no logarithms.
     width: float = 1.
     tilt: float = .1
+    # A logarithm: exp(-0.4) = 0.67.
     noise: float = -.4
+    # Numbers that are no logarithms.
     noise_width: float = 1.
     floors: tuple[float, ...] = (.95, 1., .8, .5, 0.)
     knee: float = .1

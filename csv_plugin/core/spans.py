@@ -103,7 +103,7 @@ class TextSpans(Sequence[TokenSpans]):
             array.flags.writeable = False
         # The edges of a text are its first byte, and then the start and the
         # end of each token. The edges of all texts must not decrease.
-        of_tokens = np.column_stack(self.placed).ravel()
+        of_tokens = np.column_stack(self.offsets_in_joined).ravel()
         of_texts = np.append(0, np.cumsum(self.n_bytes))
         # Each token has two edges.
         before = 2 * self.token_offsets
@@ -135,11 +135,11 @@ class TextSpans(Sequence[TokenSpans]):
             n_bytes=np.array(n_bytes, np.int64))
 
     @classmethod
-    def concatenate(cls, parts: Sequence['TextSpans']) -> 'TextSpans':
+    def concatenate(cls, lists: Sequence['TextSpans']) -> 'TextSpans':
         """Join several lists of texts."""
         joined = {}
         for name in ('starts', 'ends', 'n_tokens', 'n_bytes'):
-            arrays = [getattr(part, name) for part in parts]
+            arrays = [getattr(texts, name) for texts in lists]
             joined[name] = np.concatenate(arrays)
         return cls(**joined)
 
@@ -207,8 +207,11 @@ class TextSpans(Sequence[TokenSpans]):
         return np.append(0, np.cumsum(self.n_tokens))
 
     @property
-    def placed(self) -> tuple[Integers, Integers]:
-        """Starts and ends of tokens in the concatenated texts, `(T,)` each."""
+    def offsets_in_joined(self) -> tuple[Integers, Integers]:
+        """Starts and ends of tokens in the joined texts, `(T,)` each.
+
+        They are positions in the bytes of all texts, one text after another.
+        """
         of_texts = np.cumsum(self.n_bytes) - self.n_bytes
         first_byte = np.repeat(of_texts, self.n_tokens)
         starts = first_byte + self.starts

@@ -23,7 +23,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.escaping import csv_cell, markdown, one_line
 from csv_plugin.core.predicting import (ObservedAccuracies, Predictors,
                                         fitted_benchmarks, known_items,
-                                        or_missing)
+                                        result_or_missing)
 from csv_plugin.core.predictions import Missing, Prediction, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.text_tables import WIDTH, wrapped
@@ -227,7 +227,7 @@ class PredictedSummarizer(DefaultSummarizer):
         predictors = {}
         self.usable = {}
         for label, path in self.predictors.items():
-            found = or_missing(load_predictor, path)
+            found = result_or_missing(load_predictor, path)
             predictors[label] = found
             if not isinstance(found, Missing):
                 self.usable[label] = found

@@ -7,7 +7,7 @@ from typing import NamedTuple, Optional
 
 import numpy as np
 
-from csv_plugin.core.accuracies import AccuracyTable, places
+from csv_plugin.core.accuracies import AccuracyTable, indices_of
 from csv_plugin.core.comparison import check_no_mean
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
@@ -255,7 +255,7 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
     table = FeatureTable.concatenate(tables)
     found, joint = predictor.predict_jointly(table, LEVEL, families, known)
     models = tuple(model_of.values())
-    rows = np.array(places(models, table.models), int)
+    rows = np.array(indices_of(models, table.models), int)
     of_ends = table.select(models)
     joint_of_ends = joint.take(rows)
     joint_of_ends = with_loss_errors(joint_of_ends, predictor, of_ends,

@@ -10,7 +10,7 @@ import numpy as np
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.predicting import or_missing
+from csv_plugin.core.predicting import result_or_missing
 from csv_plugin.core.predictions import Missing
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.progress import Progress
@@ -164,7 +164,7 @@ class TriageJob:
         for name in progress(new):
             version = written[name]
             place, _ = version
-            features = or_missing(self._features_from, place)
+            features = result_or_missing(self._features_from, place)
             if isinstance(features, Missing):
                 refused[name] = features.reason
             else:

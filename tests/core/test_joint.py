@@ -27,9 +27,10 @@ def correlated(joint, between):
     unknown = np.full(left_out.errors.shape, NAN)
     model.__dict__.update(
         joint.model.__dict__,
-        between=between,
+        benchmark_correlation=between,
         left_out=replace(left_out, errors=unknown))
-    return replace(joint, model=model)
+    rho = np.full(len(joint.mean), float(between))
+    return replace(joint, model=model, rho=rho)
 
 
 def ends(joint, level):
@@ -192,8 +193,8 @@ def test_some_models_are_taken_from_all(joint):
     rows = np.array([3, 0, 1])
     part = joint.take(rows)
     np.testing.assert_array_equal(part.accuracies, joint.accuracies[rows])
-    np.testing.assert_allclose(part.correlations,
-                               joint.correlations[:, rows][:, :, rows])
+    np.testing.assert_allclose(part.model_correlations,
+                               joint.model_correlations[:, rows][:, :, rows])
 
 
 # ---- known accuracies
@@ -233,9 +234,9 @@ def test_known_accuracies_keep_what_others_are_off_by_together(joint):
         np.tile(.5 * np.eye(3), (N, 1, 1)), np.full(N, .9))
     given = uncertain.given(known((0, 1, .7)))
     others = np.ix_(range(3), [2, 3, 4], [2, 3, 4])
-    np.testing.assert_allclose(given.correlations[others],
-                               uncertain.correlations[others])
-    assert (uncertain.correlations[others] > .3).all()
+    np.testing.assert_allclose(given.model_correlations[others],
+                               uncertain.model_correlations[others])
+    assert (uncertain.model_correlations[others] > .3).all()
 
 
 @pytest.mark.parametrize('between', [0, .5, .95])
@@ -243,7 +244,7 @@ def test_known_accuracies_leave_a_covariance(joint, between):
     """Between all models, of which some are known to lie off."""
     given = correlated(joint, between).given(
         known((0, 1, .7), (1, 1, .6), (3, 0, .4)))
-    assert np.linalg.eigvalsh(given.correlations).min() > -1e-9
+    assert np.linalg.eigvalsh(given.model_correlations).min() > -1e-9
     for b, (i, j) in product(range(3), combinations(range(N), 2)):
         found = given.sum(difference(i, j, b), .9)
         assert found.low < found.value < found.high
@@ -251,8 +252,8 @@ def test_known_accuracies_leave_a_covariance(joint, between):
 
 def test_a_known_benchmark_uses_up_what_benchmarks_share(joint):
     given = correlated(joint, .9).given(known((0, 0, .5)))
-    assert given.between[0] < .8
-    np.testing.assert_array_equal(given.between[2:], .9)
+    assert given.rho[0] < .8
+    np.testing.assert_array_equal(given.rho[2:], .9)
 
 
 def test_correlations_are_mixed_once(joint):
@@ -261,8 +262,8 @@ def test_correlations_are_mixed_once(joint):
     joint.model.noise = np.array([1e12, 1e-3, 1e-3])
     given = joint.given(known((0, 0, .5)))
     np.testing.assert_allclose(
-        given.correlations, joint.correlations, atol=1e-6)
-    np.testing.assert_allclose(given.between, .6, rtol=1e-6)
+        given.model_correlations, joint.model_correlations, atol=1e-6)
+    np.testing.assert_allclose(given.rho, .6, rtol=1e-6)
 
 
 def test_without_a_correlation_no_other_benchmark_moves(joint):
@@ -278,7 +279,7 @@ def test_pairs_that_go_together_move_each_other_more(joint):
     errors = rng.normal(size=shape)
     errors[:, 1] = errors[:, 0] + .3 * errors[:, 1]
     joint.model.left_out = replace(
-        joint.model.left_out, errors=errors, uncertain=np.ones(shape))
+        joint.model.left_out, errors=errors, exponent_share=np.ones(shape))
     given = joint.given(known((2, 0, joint.accuracies[2, 0] + .1)))
     rise = (given.mean - joint.mean)[2] / np.sqrt(joint.variance[2])
     assert rise[0] > rise[1] > 1.5 * rise[2] > 0
@@ -292,7 +293,7 @@ def test_a_known_accuracy_is_weighed_as_by_the_formula(joint):
     model = joint.model
     given = joint.given(observed)
     family = joint.take(np.array([0, 1]))
-    r = family.correlations
+    r = family.model_correlations
     covariance = np.empty((6, 6))
     for i, j in product(range(6), repeat=2):
         (m, b), (n, c) = divmod(i, 3), divmod(j, 3)
@@ -344,8 +345,8 @@ def test_conditioned_models_are_taken_from_all(joint):
     rows = np.array([3, 4, 1, 0])
     part = given.take(rows)
     np.testing.assert_array_equal(part.accuracies, given.accuracies[rows])
-    np.testing.assert_allclose(part.correlations,
-                               given.correlations[:, rows][:, :, rows])
+    np.testing.assert_allclose(part.model_correlations,
+                               given.model_correlations[:, rows][:, :, rows])
     weights = difference(0, 1, 2)
     np.testing.assert_allclose(
         part.sum(weights[rows], .9), given.sum(weights, .9))

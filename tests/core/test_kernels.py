@@ -4,21 +4,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.families import families_by_number
-from csv_plugin.core.kernels import (PARTS, AnswerScale, Scale, UnitLosses,
-                                     covariances, noise_of_units, shared_parts,
-                                     typical_losses, variances, wiener)
+from csv_plugin.core.families import family_numbers
+from csv_plugin.core.kernels import (PARTS, AnswerStandardiser, Standardiser,
+                                     UnitLosses, covariances, noise_of_units,
+                                     shared_parts, typical_losses, variances,
+                                     wiener)
 from csv_plugin.core.settings import Settings
 from tests.core.worlds import FAMILIES, KINDS, N_MODELS, N_UNITS, plain
 
 SETTINGS = Settings()
 #: Whether values are logarithms.
 FORMS = True, False
-NUMBERS = families_by_number(FAMILIES)
+NUMBERS = family_numbers(FAMILIES)
 
 
 def placed(losses, logarithms):
-    return Scale(losses, logarithms, SETTINGS)(losses, NUMBERS)
+    return Standardiser(losses, logarithms,
+                        SETTINGS).standardise(losses, NUMBERS)
 
 
 def test_typical_losses_are_medians_of_losses_above_zero():
@@ -34,16 +36,19 @@ def test_units_of_losses_change_nothing(kind, logarithms):
     losses = KINDS[kind]()
     first = placed(losses, logarithms)
     second = placed(replace(losses, table=3.7 * losses.table), logarithms)
-    np.testing.assert_array_equal(first.means, second.means)
-    np.testing.assert_array_equal(first.units, second.units)
+    np.testing.assert_array_equal(first.mean_losses, second.mean_losses)
+    np.testing.assert_array_equal(first.unit_deviations,
+                                  second.unit_deviations)
 
 
 @pytest.mark.parametrize('logarithms', FORMS)
 def test_better_models_have_lower_mean_losses(logarithms):
     losses = plain()
-    scale = Scale(losses, logarithms, SETTINGS)
-    better = scale(replace(losses, table=.8 * losses.table), NUMBERS)
-    assert (better.means < scale(losses, NUMBERS).means).all()
+    standardiser = Standardiser(losses, logarithms, SETTINGS)
+    better = standardiser.standardise(
+        replace(losses, table=.8 * losses.table), NUMBERS)
+    assert (better.mean_losses
+            < standardiser.standardise(losses, NUMBERS).mean_losses).all()
 
 
 @pytest.mark.parametrize('logarithms', FORMS)
@@ -51,26 +56,26 @@ def test_a_broken_model_does_not_set_the_scale(logarithms):
     """However far off it is, others are as far apart, or half as far."""
     losses = plain()
     broken = losses.table.copy()
-    usual = np.ptp(placed(losses, logarithms).means[:, 0])
+    usual = np.ptp(placed(losses, logarithms).mean_losses[:, 0])
     for loss in (1e2, 1e4):
         broken[0] = loss
         found = placed(replace(losses, table=broken), logarithms)
-        assert .4 < np.ptp(found.means[1:, 0]) / usual < 1.1
-        assert found.means[0, 0] > SETTINGS.sound
+        assert .4 < np.ptp(found.mean_losses[1:, 0]) / usual < 1.1
+        assert found.mean_losses[0, 0] > SETTINGS.sound
 
 
 def test_most_models_may_have_one_mean_loss():
     table = plain().table.copy()
     table[:N_MODELS * 3 // 5] = table[0]
     found = placed(replace(plain(), table=table), False)
-    assert np.abs(found.means[:, 0]).max() < 10
+    assert np.abs(found.mean_losses[:, 0]).max() < 10
 
 
 @pytest.mark.parametrize('kind', ['plain', 'sources'])
 def test_groups_are_sources_or_units_that_go_together(kind):
-    scale = Scale(KINDS[kind](), True, SETTINGS)
-    np.testing.assert_allclose(scale.groups.sum(axis=0), 1)
-    members = [tuple(np.flatnonzero(group)) for group in scale.groups.T]
+    standardiser = Standardiser(KINDS[kind](), True, SETTINGS)
+    np.testing.assert_allclose(standardiser.groups.sum(axis=0), 1)
+    members = [tuple(np.flatnonzero(group)) for group in standardiser.groups.T]
     assert (0, 1, 2, 3) in members and (4, 5, 6, 7) in members
     assert (len(members) == 2) == (kind == 'sources')
 
@@ -78,8 +83,8 @@ def test_groups_are_sources_or_units_that_go_together(kind):
 def test_one_unit_is_enough():
     one = UnitLosses.of(plain().units[:, :1])
     place = placed(one, True)
-    assert place.means.shape == (N_MODELS, 1)
-    assert not place.units.any()
+    assert place.mean_losses.shape == (N_MODELS, 1)
+    assert not place.unit_deviations.any()
 
 
 def test_noise_of_units_is_what_they_do_not_share():
@@ -106,9 +111,10 @@ def test_the_bend_is_a_wiener_process_integrated_once():
 def test_variances_are_diagonals_of_covariances(kind):
     losses = KINDS[kind]()
     place = placed(losses, True)
-    means = np.stack(
-        [place.means[:, 0],
-         place.means.mean(axis=1), place.means[:, -1]])
+    means = np.stack([
+        place.mean_losses[:, 0],
+        place.mean_losses.mean(axis=1), place.mean_losses[:, -1]
+    ])
     worst = means.max(axis=1) - .5
     shared = dict(shared_parts(place, place, .1, True))
     whole = covariances(place, means, worst, shared)
@@ -122,26 +128,28 @@ def test_variances_are_diagonals_of_covariances(kind):
 
 def test_own_answers_are_seen_by_token():
     losses = np.random.default_rng(0).uniform(.1, 3, (12, 5))
-    scale = AnswerScale(losses, .1)
-    means, deviations = scale(losses)
+    standardiser = AnswerStandardiser(losses, .1)
+    means, deviations = standardiser.standardise(losses)
     np.testing.assert_allclose(deviations.sum(axis=1), 0, atol=1e-12)
     np.testing.assert_allclose((deviations**2).sum(axis=1).mean(), 1)
-    lower, _ = scale(.5 * losses)
+    lower, _ = standardiser.standardise(.5 * losses)
     assert (lower < means).all()
 
 
 def test_models_are_taken_in_all_their_parts():
     losses = KINDS['answers']()
     rows = np.array([5, 2])
-    place = Scale(losses, True, SETTINGS)(losses, NUMBERS)
-    part = Scale(losses, True, SETTINGS)(losses.take(rows), NUMBERS[rows])
+    place = Standardiser(losses, True, SETTINGS).standardise(losses, NUMBERS)
+    part = Standardiser(losses, True, SETTINGS).standardise(
+        losses.take(rows), NUMBERS[rows])
     taken = place.take(rows)
     assert len(taken) == 2
-    np.testing.assert_allclose(taken.means, part.means)
-    np.testing.assert_allclose(taken.units, part.units)
+    np.testing.assert_allclose(taken.mean_losses, part.mean_losses)
+    np.testing.assert_allclose(taken.unit_deviations, part.unit_deviations)
     np.testing.assert_array_equal(taken.families, part.families)
     for b in (0, 2):
-        np.testing.assert_allclose(taken.answers[b], part.answers[b])
+        np.testing.assert_allclose(taken.answer_deviations[b],
+                                   part.answer_deviations[b])
     assert losses.take(rows).units.shape == (2, N_UNITS)
 
 
@@ -152,8 +160,9 @@ def test_units_that_most_models_know_by_heart(logarithms, n_zero):
     units = plain().units.copy()
     units[:n_zero, 2] = 0
     losses = replace(plain(), table=units)
-    scale = Scale(losses, logarithms, SETTINGS)
-    place = scale(losses, NUMBERS)
-    assert np.isfinite(place.means).all() and np.isfinite(place.units).all()
-    assert scale.slope(units[0])[2] == 0
-    assert np.isfinite(scale.slope(units[0])).all()
+    standardiser = Standardiser(losses, logarithms, SETTINGS)
+    place = standardiser.standardise(losses, NUMBERS)
+    assert np.isfinite(place.mean_losses).all() and np.isfinite(
+        place.unit_deviations).all()
+    assert standardiser.slope(units[0])[2] == 0
+    assert np.isfinite(standardiser.slope(units[0])).all()

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.kernels import Scale, UnitLosses
+from csv_plugin.core.kernels import Standardiser, UnitLosses
 from csv_plugin.core.member import (Member, rows_to_learn_from, shares_by,
                                     spread_out)
 from csv_plugin.core.settings import Settings
@@ -26,7 +26,8 @@ def test_shares_sum_to_1(kind):
 def test_own_answers_are_found_where_they_matter():
     """By their benchmark, and by no other."""
     for member in fitted('answers').members:
-        shares, own = member.fitted.shares, member.scale.columns_of_answers
+        shares = member.fitted.shares
+        own = member.standardiser.columns_of_answers
         assert [*own] == [0, 2]
         assert shares[own[0], 0] > .9 and shares[own[2], 2] > .9
         assert not shares[own[0], [1, 2]].any()
@@ -38,23 +39,23 @@ def test_own_answers_that_say_nothing_are_not_followed():
     losses = KINDS['answers']()
     noise = {b: rng.permutation(part) for b, part in losses.answers.items()}
     member = fit(replace(losses, answers=noise))
-    shares, own = member.fitted.shares, member.scale.columns_of_answers
+    shares, own = member.fitted.shares, member.standardiser.columns_of_answers
     assert shares[own[0], 0] < .2 and shares[own[2], 2] < .2
 
 
 def fit(losses, settings=Settings(), accuracies=None):
     form = settings.forms[1]
-    scale = Scale(losses, form.logarithms, settings)
-    standardised = scale(losses, np.arange(N_MODELS) // 4)
+    standardiser = Standardiser(losses, form.logarithms, settings)
+    standardised = standardiser.standardise(losses, np.arange(N_MODELS) // 4)
     known = observed()
     if accuracies is not None:
         known = replace(known, accuracies=accuracies)
-    return Member(scale, standardised, known, None, form, settings)
+    return Member(standardiser, standardised, known, None, form, settings)
 
 
 def exponents(member, losses):
     """Of one model, `(B,)`."""
-    return member.exponents(member.scale(losses, NEW))[0][0]
+    return member.exponents(member.standardiser.standardise(losses, NEW))[0][0]
 
 
 def moved(losses, standardised, factor, b=None):
@@ -99,8 +100,8 @@ def test_slopes_are_finite_differences(kind, form, model):
 
 def test_covariances_of_models_have_their_variances():
     member = fitted().members[0]
-    standardised = member.scale(KINDS['plain'](),
-                                np.arange(100, 100 + N_MODELS))
+    standardised = member.standardiser.standardise(
+        KINDS['plain'](), np.arange(100, 100 + N_MODELS))
     covariance = member.covariance(standardised)
     _, variance = member.exponents(standardised)
     np.testing.assert_allclose(
@@ -112,8 +113,8 @@ def test_many_models_are_predicted_as_alone():
     """More than are predicted at a time."""
     member = fitted().members[0]
     rows = np.arange(500) % N_MODELS
-    standardised = member.scale(KINDS['plain']().take(rows),
-                                100 + np.arange(500))
+    standardised = member.standardiser.standardise(KINDS['plain']().take(rows),
+                                                   100 + np.arange(500))
     for many, few in zip(
             member.exponents(standardised),
             member.exponents(standardised.take(np.arange(N_MODELS)))):
@@ -126,7 +127,7 @@ def test_hyper_parameters_are_those_of_some_of_the_models():
     plain = KINDS['plain']()
     member = fit(plain, Settings(most_models=12))
     assert len(member.fitted.standardised) == N_MODELS
-    rows = rows_to_learn_from(member.fitted.standardised.means[:, 0],
+    rows = rows_to_learn_from(member.fitted.standardised.mean_losses[:, 0],
                               observed().accuracies, 12)
     changed = observed().accuracies.copy()
     changed[np.setdiff1d(np.arange(N_MODELS), rows)] = .5
@@ -172,7 +173,9 @@ def test_one_column_is_followed():
     np.testing.assert_array_equal(member.fitted.shares, np.ones((1, 3)))
     better = replace(one, table=.9 * one.table)
     found = [
-        member.exponents(member.scale(losses, np.arange(50, 50 + N_MODELS)))
+        member.exponents(
+            member.standardiser.standardise(losses,
+                                            np.arange(50, 50 + N_MODELS)))
         for losses in (one, better)
     ]
     assert (found[1][0] > found[0][0]).all()

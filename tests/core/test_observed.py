@@ -50,14 +50,14 @@ def test_what_is_at_chance_or_given_twice_does_not_count():
     flat = np.full(N, .25)
     found = observed(curve, flat, holes, curve, holes)
     assert found.at_chance.tolist() == [False, True, False, False, False]
-    assert found.teaching.tolist() == [True, False, True, False, False]
+    assert found.learned_from.tolist() == [True, False, True, False, False]
     # Nor does what all models solve that were run on it.
     solved = np.where(np.arange(N) == 3, np.nan, 1.)
     one_fails = np.where(np.arange(N) == 3, .99, 1.)
     found = observed(curve, np.ones(N), solved, one_fails)
-    assert found.teaching.tolist() == [True, False, False, True]
+    assert found.learned_from.tolist() == [True, False, False, True]
     # Unless there is nothing else: first what is solved, then guesses.
-    assert observed(flat, np.ones(N)).teaching.tolist() == [False, True]
-    assert observed(flat, flat, flat - .01).teaching.tolist() == [
+    assert observed(flat, np.ones(N)).learned_from.tolist() == [False, True]
+    assert observed(flat, flat, flat - .01).learned_from.tolist() == [
         True, False, True
     ]  # yapf: disable

@@ -12,15 +12,15 @@ EVERY, TWO = np.array([[True, True, True], [True, False, True]])
 NEAR = dict(rtol=1e-8, atol=1e-8)
 
 
-def posterior(kind, teaching=EVERY) -> Posterior:
+def posterior(kind, learned_from=EVERY) -> Posterior:
     """That of the first form, as it was found, which can be fitted again."""
     member, observed = fitted(kind).members[0], fitted(kind).observed
     part = Posterior(member.fitted.standardised, observed.accuracies,
-                     observed.n_items, member.fitted.floor, teaching,
+                     observed.n_items, member.fitted.floor, learned_from,
                      member.form.straight, member.settings)
     part.follow(member.fitted.shares)
     part.hyper, part.doubt = member.fitted.hyper, member.fitted.doubt
-    part.settle(member.fitted.tangent_dual)
+    part.solve_with_tangents_at(member.fitted.tangent_dual)
     return part
 
 
@@ -65,7 +65,8 @@ def test_families_left_out_are_refits(kind):
         priors = member.fitted.prior_covariances(left_out)
         for b, (cross, prior) in enumerate(zip(crosses, priors)):
             seen, cross = part.seen[out][:, b], cross[:, ~out]
-            expected = part.settings.level - part.scales[b] * part.means[b]
+            expected = part.settings.level - part.scales[
+                b] * part.followed_losses[b]
             expected = expected[out] + cross @ solution.dual[b]
             known = (cross @ solution.inverse[b] * cross).sum(axis=1)
             np.testing.assert_allclose(mean[out][seen, b], expected[seen],
@@ -120,10 +121,10 @@ def test_noise_of_benchmarks_that_do_not_count_is_like_that_of_others():
     """Their prior is about the noise of those that count."""
     part = posterior('plain', TWO)
     part.hyper = part.hyper.copy()
-    part.hyper[10:] = part.independent + part.settings.noise + [2., 9., 2.]
+    part.hyper[10:] = part.log_item_noise + part.settings.noise + [2., 9., 2.]
     costs = []
     for noise in (2., 9.):
-        part.hyper[11] = part.independent[1] + part.settings.noise + noise
+        part.hyper[11] = part.log_item_noise[1] + part.settings.noise + noise
         costs.append(part._prior(part.hyper, ~TWO)[0])
     assert costs[1] - costs[0] == pytest.approx(.5 * 7**2)
 
@@ -170,5 +171,8 @@ def test_benchmarks_that_do_not_count_move_no_others():
     first, second = found
     np.testing.assert_allclose(first.hyper[:7], second.hyper[:7], rtol=1e-3)
     np.testing.assert_allclose(
-        first.dual[[0, 2]], second.dual[[0, 2]], rtol=.01, atol=.02)
+        first.solution.dual[[0, 2]],
+        second.solution.dual[[0, 2]],
+        rtol=.01,
+        atol=.02)
     assert np.abs(first.hyper[8] - second.hyper[8]) > .01

@@ -7,7 +7,7 @@ import pytest
 
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.predicting import (collect_features, fitted_benchmarks,
-                                        or_missing, predict_models)
+                                        predict_models, result_or_missing)
 from csv_plugin.core.predictions import UNKNOWN_BENCHMARK, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.predictors import load_predictor, save_predictor
@@ -74,7 +74,7 @@ def test_one_bad_dump_leaves_the_others(run, predictor):
 
 
 def test_an_unusable_predictor_leaves_the_others(run, predictor):
-    bad = or_missing(load_predictor, run / 'bad')
+    bad = result_or_missing(load_predictor, run / 'bad')
     assert str(run / 'bad') in bad.reason
     table = predicted(run, {'p': predictor, 'bad': bad})
     assert table.at('new', 'hard', 'bad') == bad
@@ -87,7 +87,7 @@ def test_an_unusable_predictor_leaves_the_others(run, predictor):
     # Alone, there is nothing but reasons.
     assert predicted(run, {'bad': bad}).at('far', 'easy') == bad
     with pytest.raises(ZeroDivisionError):
-        or_missing(lambda: 1 / 0)
+        result_or_missing(lambda: 1 / 0)
 
 
 def test_predictors_of_two_validation_sets(run, predictor):

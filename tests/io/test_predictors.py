@@ -114,7 +114,7 @@ def test_predictors_are_read_as_they_were_written(name, tmp_path):
                 before.token_weights(benchmark))
     joints = [each.joint(each.features(losses_of(name)))
               for each in (before, after)]  # yapf: disable
-    assert_same(joints[0].correlations, joints[1].correlations)
+    assert_same(joints[0].model_correlations, joints[1].model_correlations)
     assert_same(joints[0].draws(10), joints[1].draws(10))
     save_predictor(after, tmp_path / 'b')
     assert (tmp_path / 'a').read_bytes() == (tmp_path / 'b').read_bytes()

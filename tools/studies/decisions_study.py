@@ -150,10 +150,9 @@ def sums_of(predictor: Predictor, models: FeatureTable, families: Mapping[str,
     joint = predictor.joint(models, families)
     # Covariances are computed once, not by pair.
     deviation = np.sqrt(joint.variance).T
-    joint = replace(
-        joint,
-        within=joint.correlations * deviation[:, :, None] * deviation[:, None],
-        shared=joint.between)
+    covariances = joint.model_correlations * deviation[:, :, None]
+    covariances *= deviation[:, None]
+    joint = replace(joint, changed_covariances=covariances)
     is_main = np.isin(predictor.names, predictor.main)
     shares = with_mean(np.eye(len(is_main))[:, is_main]).T
     found = []

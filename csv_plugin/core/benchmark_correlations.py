@@ -4,19 +4,19 @@ If two benchmarks need similar skills, a model that is better than predicted on
 one is likely to be better than predicted on the other. This file estimates how
 strongly, from the standardised errors of M fitted models on B benchmarks,
 `(M, B)`, each predicted without its family (`calibration.LeftOut`), and from
-the mean correlation over all pairs, `between`. It returns one correlation for
-each pair of benchmarks, `(B, B)`. Only `Joint.given` uses them, to predict
-from known accuracies. The formula is in docs/appendix/method.md, "Known
+the mean correlation over all pairs. It returns one correlation for each pair
+of benchmarks, `(B, B)`. Only `Joint.given` uses them, to predict from known
+accuracies. The formula is in docs/appendix/method.md, "Known
 accuracies".
 
 The estimate of a pair is the weighted sum over models of the product of a
 model's errors on the two benchmarks, divided by what this sum would be if the
-correlation was 1. Estimates differ from pair to pair, in part by chance. The
-variance by chance is computed from how much the products differ between
-families. The rest of the variance between pairs is called genuine. Each
-estimate is then shrunk toward the mean over pairs: its distance from the mean
-is multiplied by genuine / (genuine + chance) (empirical Bayes; Morris, JASA
-78(381), 1983).
+correlation was 1. Estimates differ from pair to pair, in part because there
+are few families. This sampling variance is computed from how much the products
+differ between families. The rest of the variance between pairs is called
+genuine. Each estimate is then shrunk toward the mean over pairs: its distance
+from the mean is multiplied by genuine / (genuine + sampling) (empirical Bayes;
+Morris, JASA 78(381), 1983).
 """
 from collections.abc import Sequence
 
@@ -24,13 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.arrays import Floats
-from csv_plugin.core.calibration import LARGEST_ERROR, MOST_CORRELATED, LeftOut
+from csv_plugin.core.calibration import (MOST_CORRELATED, LeftOut,
+                                         clipped_errors)
 from csv_plugin.core.families import rows_of_families, weights_of_models
 from csv_plugin.core.kernels import TINY
 
 
 def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,
-                          between: float) -> Floats:
+                          mean_correlation: float) -> Floats:
     """Return the correlation of exponents on each two benchmarks, `(B, B)`.
 
     Args:
@@ -39,12 +40,11 @@ def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,
         stretch (float): Factor by which errors are larger than their predicted
             standard deviations.
         families (NDArray): The number of each model's family, `(M,)`.
-        between (float): The mean correlation over all pairs.
+        mean_correlation (float): The mean over all pairs.
     """
     seen = ~np.isnan(left_out.errors)
-    errors = np.where(seen, left_out.errors, 0)
-    errors /= stretch
-    errors = np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR)
+    errors, root = clipped_errors(left_out.errors / stretch,
+                                  left_out.exponent_share)
     # Scale errors to a root mean square of 1 on each benchmark.
     weight = weights_of_models(families)
     total_weight = np.maximum(weight @ seen, TINY)
@@ -52,21 +52,17 @@ def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,
     mean_square /= total_weight
     mean_square = np.maximum(mean_square, TINY)
     errors /= np.sqrt(mean_square)
-    # Errors are of accuracies, which contain the noise of items; exponents
-    # do not. So the product of errors on benchmarks 1 and 2 has the
-    # expectation correlation x root_1 root_2. Here, `root` is the square root
-    # of the share of the variance that is not noise of items. A fit by least
-    # squares weighs the product by root_1 root_2.
-    uncertain = np.where(seen, left_out.uncertain, 0)
-    root = np.sqrt(uncertain)
+    # As in `calibration.fit_correlation`, the product of errors on benchmarks
+    # 1 and 2 has the expectation correlation x root_1 root_2, and a fit by
+    # least squares weighs it by root_1 root_2.
     family_rows = []
     for rows in rows_of_families(families):
         if seen[rows].any():
             family_rows.append(rows)
     products = _sums_over_families(errors * root, weight, family_rows)
     expected = _sums_over_families(root**2, weight, family_rows)
-    shifts = _shifts(products, expected)
-    correlations = between + shifts
+    excess = _excess(products, expected)
+    correlations = mean_correlation + excess
     correlations = np.clip(correlations, -MOST_CORRELATED, MOST_CORRELATED)
     np.fill_diagonal(correlations, 1)
     return correlations
@@ -92,7 +88,7 @@ def _sums_over_families(values: NDArray, weight: NDArray,
     return sums
 
 
-def _shifts(products: NDArray, expected: NDArray) -> Floats:
+def _excess(products: NDArray, expected: NDArray) -> Floats:
     """Return each pair's correlation minus the mean over pairs, `(B, B)`.
 
     `products` are sums over the models of each family of products of errors.
@@ -104,11 +100,11 @@ def _shifts(products: NDArray, expected: NDArray) -> Floats:
     pairs = np.triu(total > TINY, 1)
     total = np.maximum(total, TINY)
     n_families = len(products)
-    # With one family, the variance by chance is unknown.
+    # With one family, the sampling variance is unknown.
     if n_families < 2 or not pairs.any():
         return np.zeros_like(total)
     estimate = products.sum(axis=0) / total
-    # The scatter estimates the variance of each estimate by chance, from how
+    # The scatter estimates the sampling variance of each estimate, from how
     # far the products of each family are from the products that the estimate
     # implies.
     implied = estimate * expected
@@ -121,19 +117,19 @@ def _shifts(products: NDArray, expected: NDArray) -> Floats:
     weights = of_pairs / of_pairs.sum()
     mean_estimate = weights @ estimate[pairs]
     away = estimate - mean_estimate
-    # The scatter of a single pair is rough. As the variance by chance is taken
+    # The scatter of a single pair is rough. As the sampling variance is taken
     # to be proportional to 1 / total, scatter x total is averaged over pairs.
     scatter_times_total = scatter * total
     mean_scatter = scatter_times_total[pairs].mean()
-    chance = mean_scatter / total
+    sampling = mean_scatter / total
     # The genuine variance is a mean over pairs of away^2 - scatter. It may use
     # the rough scatter, as errors of the scatter cancel in the mean. Weights
-    # are total^2: chance alone makes the variance of away^2 proportional to
-    # 1 / total^2.
-    excess = away**2 - scatter
+    # are total^2: without a genuine variance, the variance of away^2 would be
+    # proportional to 1 / total^2.
+    beyond_scatter = away**2 - scatter
     square_weights = of_pairs**2
-    genuine = square_weights @ excess[pairs]
+    genuine = square_weights @ beyond_scatter[pairs]
     genuine /= square_weights.sum()
     genuine = max(float(genuine), 0.)
-    kept = genuine / (genuine + chance + TINY)
+    kept = genuine / (genuine + sampling + TINY)
     return kept * away

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from csv_plugin.core.between import correlations_of_pairs
+from csv_plugin.core.benchmark_correlations import correlations_of_pairs
 from csv_plugin.core.calibration import LeftOut
 
 #: Benchmarks in two groups: .6 within a group, 0 between groups.
