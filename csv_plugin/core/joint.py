@@ -58,7 +58,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from csv_plugin.core.arrays import Floats, Integers
+from csv_plugin.core.arrays import Booleans, Floats, Integers
 from csv_plugin.core.benchmark_correlations import correlations_of_pairs
 from csv_plugin.core.calibration import LARGEST_ERROR, LeftOut, Tails
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, accuracy_of,
@@ -157,8 +157,9 @@ class Joint:
             benchmark, `(B, M, M)`, if known accuracies or uncertain losses
             have changed them. With None, the model of accuracies computes
             them.
-        conditioned: True if the distribution is conditional on known
-            accuracies, as `given` returns it.
+        known: Accuracies that `given` was told, `(M, B)`, NaN where unknown,
+            or None if it was told none. They are certain: the accuracy is the
+            known one, and its interval has no width.
     """
     model: Model
     models_by_form: Sequence[ModelsOfForm]
@@ -166,7 +167,7 @@ class Joint:
     variance: Floats
     rho: Floats
     changed_covariances: Optional[Floats] = None
-    conditioned: bool = False
+    known: Optional[Floats] = None
 
     @classmethod
     def of(cls, model: Model, models_by_form: Sequence[ModelsOfForm],
@@ -199,10 +200,19 @@ class Joint:
         return moments(self.mean, self.variance, model.floor, model.noise)
 
     @property
+    def is_known(self) -> Booleans:
+        """Mask of the known accuracies, `(M, B)`."""
+        if self.known is None:
+            return np.zeros(self.mean.shape, bool)
+        return ~np.isnan(self.known)
+
+    @property
     def accuracies(self) -> Floats:
         """Expected accuracies in 0..1, `(M, B)`."""
         means, _ = self._moments
-        return means
+        if self.known is None:
+            return means
+        return np.where(self.is_known, self.known, means)
 
     @property
     def expected_errors(self) -> Floats:
@@ -215,7 +225,8 @@ class Joint:
         than twice the observed errors.
         """
         _, deviations = self._moments
-        return self.model.tails.stretch * deviations
+        errors = self.model.tails.stretch * deviations
+        return np.where(self.is_known, 0, errors)
 
     def halves(self, level: float) -> Halves:
         """Return the half widths of the intervals about `accuracies`.
@@ -236,7 +247,8 @@ class Joint:
         variance_high = noise * item_variance(high)
         noise_down = quantile * np.sqrt(variance_low)
         noise_up = quantile * np.sqrt(variance_high)
-        return Halves(down, up, noise_down, noise_up)
+        halves = np.stack([down, up, noise_down, noise_up])
+        return Halves(*np.where(self.is_known, 0, halves))
 
     def intervals(self, level: float) -> tuple[NDArray, NDArray]:
         """Return the lower and upper limits of accuracies, `(M, B)` each."""
@@ -257,13 +269,15 @@ class Joint:
         covariances = self.changed_covariances
         if covariances is not None:
             covariances = covariances[:, rows][:, :, rows]
+        known = None if self.known is None else self.known[rows]
         return replace(
             self,
             models_by_form=models_by_form,
             mean=self.mean[rows],
             variance=self.variance[rows],
             rho=self.rho[rows],
-            changed_covariances=covariances)
+            changed_covariances=covariances,
+            known=known)
 
     @cached_property
     def model_correlations(self) -> Floats:
@@ -297,7 +311,7 @@ class Joint:
         The shape is `(B, B)`. After `given`, all values are 0.
         """
         model = self.model
-        if self.conditioned:
+        if self.known is not None:
             n_benchmarks = len(model.floor)
             shape = n_benchmarks, n_benchmarks
             return np.zeros(shape)
@@ -461,6 +475,8 @@ class Joint:
             noise *= np.sqrt(noise_variance)
             noise *= widen
             all_of_them[:, :, b] = accuracies + noise
+        if self.known is not None:
+            all_of_them[:, self.is_known] = self.known[self.is_known]
         return all_of_them
 
     # ---- uncertain losses
@@ -499,8 +515,11 @@ class Joint:
         """Return the conditional distribution, given some known accuracies.
 
         `observed`, `(M, B)`, are the known accuracies in 0..1, NaN where
-        unknown. A known accuracy changes the means and variances of all models
-        of the same family; the models of other families keep their means and
+        unknown. They are the accuracies of the result, without any error,
+        although the exponents behind them stay uncertain.
+
+        A known accuracy changes the means and variances of all models of the
+        same family; the models of other families keep their means and
         variances. On each benchmark, let `before` and `after` be the
         covariances of the family's models without and with the known
         accuracies. The family's new errors are taken to be K times its old
@@ -523,9 +542,8 @@ class Joint:
         for rows in rows_of_families(families):
             if not seen[rows].any():
                 continue
-            known = observed[rows]
             of_family = self.take(rows)
-            moments_after = of_family._conditioned(known, pair_excess)
+            moments_after = of_family._conditioned(observed[rows], pair_excess)
             mean[rows], after, rho[rows] = moments_after
             variance[rows] = diagonals(after).T
             block = np.ix_(benchmarks, rows, rows)
@@ -536,13 +554,28 @@ class Joint:
             covariances[:, rows] = with_all
             covariances[:, :, rows] = with_all.transpose(0, 2, 1)
             covariances[block] = after
+        known = observed
+        if self.known is not None:
+            known = np.where(seen, observed, self.known)
         return replace(
             self,
             mean=mean,
             variance=variance,
             rho=rho,
             changed_covariances=covariances,
-            conditioned=True)
+            known=known)
+
+    def is_surprising(self, observed: NDArray) -> Booleans:
+        """Return the mask of observed accuracies far from the prediction.
+
+        `observed` are `(M, B)`, NaN where unknown. An accuracy is far if it
+        differs from the prediction by more than `LARGEST_ERROR` expected
+        errors, and lies outside of the interval with a level of 99 %.
+        """
+        low, high = self.intervals(.99)
+        is_outside = (observed < low) | (observed > high)
+        errors = np.abs(observed - self.accuracies)
+        return is_outside & (errors > LARGEST_ERROR * self.expected_errors)
 
     def _conditioned(self, observed: NDArray,
                      pair_excess: NDArray) -> tuple[NDArray, NDArray, NDArray]:

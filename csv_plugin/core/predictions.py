@@ -41,9 +41,10 @@ _EMPTY_CELL: dict[str, Any] = {
     'expected_error': np.nan,
     'more_noise': 0.0,
     'measurement_factor': 1.0,
+    'contradicted': np.nan,
 }
 #: Names in `_EMPTY_CELL` that are no fields of `Prediction`, and not in files.
-_INTERNAL = 'more_noise', 'measurement_factor'
+_INTERNAL = 'more_noise', 'measurement_factor', 'contradicted'
 #: The mark that is shown behind a prediction for each flag, in this order.
 MARKS = {
     'in_sample': '*',
@@ -144,6 +145,9 @@ class Predictions(PublicNames):
     `widened_intervals`.
     `measurement_factor`, `(M, B, P)`, is how many times too large all losses
     of the model seem; see the module `measurement_units`.
+    Where a known accuracy is far from its prediction, `contradicted`,
+    `(M, B, P)`, is the prediction without known accuracies; it is NaN in all
+    other cells. See `contradictions`.
     `missing` maps (model, benchmark, method or `OBSERVED`) to the reason why
     this value is missing. A missing value may have no reason. `chance` maps
     benchmarks to the accuracy of random guessing, where it is known. Means
@@ -169,6 +173,7 @@ class Predictions(PublicNames):
     expected_error: Floats = _everywhere(np.nan)
     more_noise: Floats = _everywhere(0.0)
     measurement_factor: Floats = _everywhere(1.0)
+    contradicted: Floats = _everywhere(np.nan)
     outside_means: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -581,6 +586,25 @@ class Predictions(PublicNames):
         largest = self.measurement_factor.max(axis=(1, 2), initial=1)
         smallest = self.measurement_factor.min(axis=(1, 2), initial=1)
         return np.where(largest > 1, largest, smallest)
+
+    def contradictions(self) -> list[str]:
+        """Return a note that names known accuracies far from predictions.
+
+        There is no note without such accuracies.
+        """
+        named = {}
+        for m, b, p in np.argwhere(np.isfinite(self.contradicted)):
+            without = percent(self.contradicted[m, b, p])
+            known = percent(self.values[m, b, p])
+            cell = f'{self.models[m]} on {self.benchmarks[b]}'
+            named[cell] = f'{cell} ({known:.1f}, predicted {without:.1f})'
+        if not named:
+            return []
+        names = shortened(', '.join(named.values()), 300)
+        return [
+            f'known accuracies far from what losses predict: {names}. Check '
+            'that they are fractions, and accuracies of these models.'
+        ]
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every model, benchmark and method, in this order.

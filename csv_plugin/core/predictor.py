@@ -492,6 +492,8 @@ class Predictor(PublicNames):
         if known is not None:
             of_models = known.reindexed(models, self.names)
             observed = of_models.values
+            is_far = joint.is_surprising(observed)
+            contradicted = np.where(is_far, joint.accuracies, np.nan)
             joint = joint.given(observed)
         table = self.predictions(joint, models, level)
         factors = self.measurement_factors(features)[:, None, None]
@@ -509,6 +511,7 @@ class Predictor(PublicNames):
         table = replace(
             table,
             with_scores=changed[:, :, None],
+            contradicted=contradicted[:, :, None],
             in_sample=table.in_sample | seen[:, :, None])
         return table, joint
 

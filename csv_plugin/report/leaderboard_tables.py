@@ -69,6 +69,7 @@ def as_short_text(board: Leaderboard, width: int, file: str) -> str:
         notes[most:] = [f'... and {n_more} more such lines in {file}.']
     notes += item_notes(predictions, board.items)
     notes += far_notes(predictions)
+    notes += predictions.contradictions()
     if predictions.says_little[:, :, 0].any():
         notes.append(LITTLE_MEANING)
     return f'{table}\n\n{wrapped(notes, width)}'

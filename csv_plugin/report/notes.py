@@ -90,6 +90,7 @@ def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
         *reasons(predictions),
         *findings(predictions, overall),
         *far_notes(predictions),
+        *predictions.contradictions(),
     ]
 
 

@@ -171,8 +171,9 @@ def notes_on_result(found: Predictions, forecasts: Predictions,
                     known: Optional[AccuracyTable]) -> Iterator[str]:
     """Yield notes on known accuracies, and on what means leave out.
 
-    There is a note if none of the known accuracies was used. A further note
-    names the benchmarks that means leave out.
+    There is a note if none of the known accuracies was used, and one that
+    names known accuracies far from predictions. A last note names the
+    benchmarks that means leave out.
     """
     if known is not None:
         used = known.reindexed(found.models, found.benchmarks)
@@ -180,6 +181,7 @@ def notes_on_result(found: Predictions, forecasts: Predictions,
         if is_missing.all():
             yield ('None of the known accuracies was used: they belong to '
                    'other checkpoints or other benchmarks.')
+    yield from found.contradictions()
     if forecasts.not_yet:
         names = ', '.join(forecasts.not_yet)
         yield (f'{names}: {NOT_YET} Means and ranks leave these benchmarks '

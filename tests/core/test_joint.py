@@ -242,12 +242,48 @@ def test_known_accuracies_keep_what_others_are_off_by_together(joint):
 @pytest.mark.parametrize('between', [0, .5, .95])
 def test_known_accuracies_leave_a_covariance(joint, between):
     """Between all models, of which some are known to lie off."""
-    given = correlated(joint, between).given(
-        known((0, 1, .7), (1, 1, .6), (3, 0, .4)))
+    observed = known((0, 1, .7), (1, 1, .6), (3, 0, .4))
+    given = correlated(joint, between).given(observed)
     assert np.linalg.eigvalsh(given.model_correlations).min() > -1e-9
     for b, (i, j) in product(range(3), combinations(range(N), 2)):
         found = given.sum(difference(i, j, b), .9)
-        assert found.low < found.value < found.high
+        if np.isnan(observed[[i, j], b]).any():
+            assert found.low < found.value < found.high
+        else:
+            difference_of_known = observed[i, b] - observed[j, b]
+            assert found.low == found.high == pytest.approx(
+                difference_of_known)
+
+
+def test_a_known_accuracy_is_certain(joint):
+    """In its cell, in means, in draws and after `take`; others are not."""
+    observed = known((0, 1, .7), (2, 0, 0.))
+    seen = ~np.isnan(observed)
+    given = joint.given(observed)
+    second = given.given(known((1, 2, .4)))
+    for found in (given, given.take(np.arange(N)), second):
+        low, high = found.intervals(.9)
+        for values in (found.accuracies, low, high, *found.draws(3)):
+            np.testing.assert_array_equal(values[seen], observed[seen])
+        assert (found.expected_errors[seen] == 0).all()
+    np.testing.assert_array_equal(given.is_known, seen)
+    assert second.accuracies[1, 2] == .4
+    assert (given.intervals(.9)[1] > given.intervals(.9)[0])[~seen].all()
+    # The mean of a model of which all is known is the mean of what is known.
+    all_known = known((0, 0, .2), (0, 1, .3), (0, 2, .7))
+    means, low, high = joint.given(all_known).means(np.arange(3), .9)
+    assert means[0] == low[0] == high[0] == pytest.approx(.4)
+    assert low[1] < means[1] < high[1]
+
+
+def test_accuracies_far_from_predictions_are_surprising(joint):
+    errors = joint.expected_errors
+    observed = joint.accuracies + 2 * errors
+    assert not joint.is_surprising(observed).any()
+    low, high = joint.intervals(.999)
+    far = np.maximum(high, joint.accuracies + 3.1 * errors)
+    assert joint.is_surprising(far).all()
+    assert not joint.is_surprising(far * np.nan).any()
 
 
 def test_a_known_benchmark_uses_up_what_benchmarks_share(joint):

@@ -201,6 +201,31 @@ def test_known_accuracies_move_predictions_of_their_family(tables):
     ]  # yapf: disable
 
 
+def test_known_accuracies_far_from_predictions_are_named(tables):
+    """The known accuracy itself is taken as it is."""
+    predictor = fit(tables.only('easy', 'hard'))
+    features = shifted(tables.features.select(tables.models[:2]), .05)
+    first, second = features.models
+    before = predictor.predict(features)
+    predicted = before.at(first, 'easy').value
+    good = predictor.predict(
+        features, known=known(tables, [first], 'easy', [predicted]))
+    assert good.contradictions() == []
+    odd = predictor.predict(
+        features,
+        known=known(tables, [first, second], 'easy',
+                    [.01, before.at(second, 'easy').value]))
+    cell = odd.at(first, 'easy')
+    assert cell.value == cell.low == cell.high == .01
+    note, = odd.contradictions()
+    assert note.startswith('known accuracies far from what losses predict: '
+                           f'{first} on easy (1.0, predicted '
+                           f'{100 * predicted:.1f}). Check that')
+    # Predictions of some models keep the note on these models.
+    assert odd.select([first]).contradictions() == [note]
+    assert odd.select([second]).contradictions() == []
+
+
 def test_known_accuracies_of_others_change_nothing(tables, predictor,
                                                    predicted):
     after = predictor.predict(
