@@ -70,8 +70,11 @@ def line_at(exponents: NDArray, observed: NDArray, floor: NDArray,
     return Line(heights, slopes, targets)
 
 
-def moments(mean: NDArray, variance: NDArray, floor: NDArray,
-            noise: NDArray) -> tuple[NDArray, NDArray]:
+def moments(mean: NDArray,
+            variance: NDArray,
+            floor: NDArray,
+            noise: NDArray,
+            n_nodes: int = 9) -> tuple[NDArray, NDArray]:
     """Return means and standard deviations of accuracies, `(M, B)` each.
 
     Exponents are normally distributed; `mean` and `variance` are `(M, B)`. To

@@ -45,6 +45,26 @@ def test_moments_are_those_of_draws():
     np.testing.assert_allclose(deviation[0], np.sqrt(expected), rtol=.01)
 
 
+@pytest.mark.parametrize('n_nodes, deviations', [(9, (.5, 1, 2)),
+                                                 (41, (.5, 2, 4))])
+def test_moments_are_integrals_over_exponents(n_nodes, deviations):
+    mean = np.linspace(-6, 6, 13)[:, None]
+    variance = np.broadcast_to(np.square(deviations), (13, 3))
+    floor = np.array([0, .25, .5])
+    noise = np.array([0, .01, 0])
+    middle, deviation = moments(mean, variance, floor, noise, n_nodes)
+    away = np.linspace(-9, 9, 20_001)
+    weights = np.exp(-away**2 / 2)
+    weights /= weights.sum()
+    for (m, b), found in np.ndenumerate(middle):
+        accuracies = accuracy_of(mean[m] + deviations[b] * away, floor[b])
+        expected = weights @ accuracies
+        assert found == pytest.approx(expected, abs=5e-4)
+        square = weights @ (accuracies - expected)**2
+        square += noise[b] * expected * (1 - expected)
+        assert deviation[m, b]**2 == pytest.approx(square, abs=1e-3)
+
+
 def test_noise_is_never_0():
     np.testing.assert_allclose(
         item_variance(np.array([0, .5, 1])), [.0099, .25, .0099])
