@@ -26,10 +26,11 @@ from csv_plugin.core.joint import Joint
 from csv_plugin.core.kernels import UnitLosses
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.measurement_units import measurement_factors
-from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
+from csv_plugin.core.model_losses import (DumpInfo, TokenLossDump,
+                                          mixed_engine_notes)
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
-from csv_plugin.core.runs import run_of
+from csv_plugin.core.run_names import run_of
 
 if TYPE_CHECKING:
     from csv_plugin.core.accuracy_model import AccuracyModel
@@ -280,7 +281,7 @@ class Predictor(PublicNames):
         names the engine and the number format that its losses were computed
         with.
         """
-        notes = mixed_engines(infos)
+        notes = mixed_engine_notes(infos)
         benchmarks = []
         for part in self.benchmarks:
             all_notes = *part.notes, *notes
@@ -432,8 +433,8 @@ class Predictor(PublicNames):
 
         `families` has the family of each model: errors of models of one family
         are correlated. By default, the checkpoints of a run, which have names
-        such as `run@1000`, are a family (see `runs.run_of`), and every other
-        model is a family by itself.
+        such as `run@1000`, are a family (see `run_names.run_of`), and every
+        other model is a family by itself.
 
         Raises:
             InputError: A model has no family.

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
-from csv_plugin.core.arrays import Floats
 from csv_plugin.core.escaping import same_look
 from csv_plugin.core.formatting import interval, number, percent
 from csv_plugin.core.measurement_units import measurement_notes
+from csv_plugin.core.metrics import known_mean
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import MEAN_ERROR, Overall, mean_misses
 from csv_plugin.core.predictions import (NOT_YET, OBSERVED, Missing,
@@ -93,14 +93,14 @@ def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
     ]
 
 
-class _OfModel(NamedTuple):
+class _Gap(NamedTuple):
     """Missing numbers of one model in one column, all for the same reason."""
     column: str
     model: str
     reason: str
 
 
-class _OfModels(NamedTuple):
+class _GapOfModels(NamedTuple):
     """Missing numbers in one column, for the same reason and benchmarks.
 
     They are missing for one or more models.
@@ -110,7 +110,7 @@ class _OfModels(NamedTuple):
     benchmarks: tuple[str, ...]
 
 
-class _OfColumns(NamedTuple):
+class _GapOfColumns(NamedTuple):
     """Missing numbers in one or more columns, all for the same reason.
 
     In each column, the numbers of the same models and benchmarks are missing.
@@ -137,16 +137,16 @@ def reasons(predictions: Predictions) -> Iterator[str]:
     for column, model, name in product(columns, models, benchmarks):
         gap = predictions.missing.get((model, name, column))
         if gap:
-            same = _OfModel(column, model, gap.reason)
+            same = _Gap(column, model, gap.reason)
             cells.append((same, name))
     of_models = []
     for key, names in _grouped(cells).items():
-        joined = _OfModels(key.column, key.reason, tuple(names))
+        joined = _GapOfModels(key.column, key.reason, tuple(names))
         of_models.append((joined, key.model))
     of_columns = []
     for gaps, same_models in _grouped(of_models).items():
         models_of_gap = tuple(same_models)
-        whole = _OfColumns(gaps.reason, gaps.benchmarks, models_of_gap)
+        whole = _GapOfColumns(gaps.reason, gaps.benchmarks, models_of_gap)
         of_columns.append((whole, gaps.column))
     for line, same_columns in _grouped(of_columns).items():
         named_models = _named(line.models, models, 'models')
@@ -425,11 +425,11 @@ def outlier_notes(predictor: Predictor) -> list[str]:
         return []
     errors = np.abs(predictor.observed - predictor.left_out)
     is_sound = ~np.isin(predictor.fit_models, list(outliers))
-    with_all = number(_mean(errors))
+    with_all = number(percent(known_mean(errors)))
     error = ('The mean absolute error of families left out is '
              f'{with_all} points.')
     if is_sound.any():
-        without = number(_mean(errors[is_sound]))
+        without = number(percent(known_mean(errors[is_sound])))
         error = ('Without them, the mean absolute error of families left out '
                  f'is {without} points, with them {with_all}.')
     farthest_first = sorted(outliers, key=outliers.__getitem__, reverse=True)
@@ -441,16 +441,6 @@ def outlier_notes(predictor: Predictor) -> list[str]:
         'Outliers among the training models, which count less: '
         f'{first_names(named)}. {error} Check their losses and accuracies.'
     ]
-
-
-def _mean(errors: Floats) -> float:
-    """Return the mean of fractions, in points.
-
-    NaN are left out; the result is NaN if nothing remains.
-    """
-    if not np.isfinite(errors).any():
-        return math.nan
-    return percent(float(np.nanmean(errors)))
 
 
 def _by_note(notes: Iterable[tuple[str, str]],
@@ -529,31 +519,35 @@ def chance_notes(accuracies: AccuracyTable,
     they are near chance, but the number of items is unknown, so that nothing
     tells whether they are above it. Arguments are as in `shortage_notes`.
     """
-    # A benchmark is named if at least `least` models were run on it. The best
-    # accuracy must be `far` standard errors below the chance level, or less
-    # than `far` standard errors above it. Where the number of items is
-    # unknown, it is `most` for the former and `fewest` for the latter.
-    most, fewest, least, far = 1000, 200, 3, 3
+    # A benchmark is named if at least `least_models` models ran it. The best
+    # accuracy must be more than `n_errors` standard errors below the chance
+    # level, or less than `n_errors` standard errors above it. An unknown
+    # number of items is taken to be `usual_items` for the former and
+    # `few_items` for the latter.
+    usual_items = 1000
+    few_items = 200
+    least_models = 3
+    n_errors = 3
     table = accuracies.select(fitted)
     lines = []
     for b, name in enumerate(table.benchmarks):
         on_benchmark = table.values[:, b]
         known = on_benchmark[~np.isnan(on_benchmark)]
-        if len(known) < least:
+        if len(known) < least_models:
             continue
         chance = float(table.chance[b])
         best = known.max()
         n_items = int(table.n_items[b])
         deviation = math.sqrt(chance * (1 - chance))
-        noise = deviation / math.sqrt(n_items or most)
-        largest_noise = deviation / math.sqrt(fewest)
-        if best < chance - far * noise:
+        noise = deviation / math.sqrt(n_items or usual_items)
+        largest_noise = deviation / math.sqrt(few_items)
+        if best < chance - n_errors * noise:
             lines.append(
                 f'{name}: all {len(known)} models to fit to are below its '
                 f'chance level of {percent(chance):.3g} %, the best with '
                 f'{percent(best):.1f} %. Check the chance level: 0 '
                 'with free answers, 1/k with k options.')
-        elif not n_items and best < chance + far * largest_noise:
+        elif not n_items and best < chance + n_errors * largest_noise:
             lines.append(
                 f'{name}: all {len(known)} models to fit to are near its '
                 f'chance level of {percent(chance):.3g} %. Give the number of '
