@@ -195,12 +195,13 @@ class Predictor(PublicNames):
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the benchmarks."""
-        return tuple(part.benchmark for part in self.benchmarks)
+        return tuple(summary.benchmark for summary in self.benchmarks)
 
     @property
     def main(self) -> tuple[str, ...]:
         """Names of the benchmarks that count in means over benchmarks."""
-        return tuple(part.benchmark for part in self.benchmarks if part.main)
+        return tuple(summary.benchmark for summary in self.benchmarks
+                     if summary.main)
 
     @property
     def fit_models(self) -> tuple[str, ...]:
@@ -283,9 +284,9 @@ class Predictor(PublicNames):
         """
         notes = mixed_engine_notes(infos)
         benchmarks = []
-        for part in self.benchmarks:
-            all_notes = *part.notes, *notes
-            benchmarks.append(replace(part, notes=all_notes))
+        for summary in self.benchmarks:
+            all_notes = *summary.notes, *notes
+            benchmarks.append(replace(summary, notes=all_notes))
         return replace(self, benchmarks=tuple(benchmarks))
 
     # ---- weights
@@ -575,12 +576,12 @@ class Predictor(PublicNames):
         at_chance = np.zeros_like(is_far)
         chance: dict[str, float] = {}
         outside_means = []
-        for b, part in enumerate(self.benchmarks):
-            in_sample[:, b] = np.isin(models, part.fit_models)
-            at_chance[:, b] = part.at_chance
-            chance[part.benchmark] = part.chance
-            if not part.main:
-                outside_means.append(part.benchmark)
+        for b, summary in enumerate(self.benchmarks):
+            in_sample[:, b] = np.isin(models, summary.fit_models)
+            at_chance[:, b] = summary.at_chance
+            chance[summary.benchmark] = summary.chance
+            if not summary.main:
+                outside_means.append(summary.benchmark)
         # The last axis is for methods; there is one method.
         return Predictions(
             models=tuple(models),

@@ -402,13 +402,13 @@ def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:
     """
     shared = []
     others = []
-    for part in predictor.benchmarks:
-        found = _notes_on_fit(part)
+    for fit in predictor.benchmarks:
+        found = _notes_on_fit(fit)
         for note in found:
-            shared.append((note, part.benchmark))
-        for note in part.notes:
+            shared.append((note, fit.benchmark))
+        for note in fit.notes:
             if note not in found:
-                others.append(f'{part.benchmark}: {note}')
+                others.append(f'{fit.benchmark}: {note}')
     lines = _by_note(shared, predictor.names)
     return lines + others if verbose else lines
 
@@ -455,13 +455,13 @@ def _by_note(notes: Iterable[tuple[str, str]],
     return lines
 
 
-def _notes_on_fit(part: BenchmarkFit) -> list[str]:
+def _notes_on_fit(fit: BenchmarkFit) -> list[str]:
     """Return notes that users should read on the fit of one benchmark."""
-    notes = [note for note in part.notes if note.startswith(MIXED)]
-    if part.at_chance:
+    notes = [note for note in fit.notes if note.startswith(MIXED)]
+    if fit.at_chance:
         notes.append(NOT_YET)
-    if len(part.fit_models) < _ENOUGH:
-        notes.append(f'fitted to {len(part.fit_models)} models, so that '
+    if len(fit.fit_models) < _ENOUGH:
+        notes.append(f'fitted to {len(fit.fit_models)} models, so that '
                      f'intervals are wide: {_WOULD_DO}.')
     return notes
 
@@ -573,8 +573,8 @@ def family_notes(families: Mapping[str, str],
         lines.append(f'models {names} {_DIFFER}. If they are one model, '
                      'remove all but one.')
     by_losses = []
-    for model, part in losses.items():
-        by_losses.append((part.tobytes(), model))
+    for model, own_losses in losses.items():
+        by_losses.append((own_losses.tobytes(), model))
     for models in _grouped(by_losses).values():
         own_families = {families[model] for model in models}
         if len(own_families) > 1:
