@@ -213,8 +213,8 @@ def print_end(path: FilePath, *command: FilePath) -> None:
 
 def print_next(*command: FilePath) -> None:
     """Print a command to type next; its `Path`s are shown in a short form."""
-    from csv_plugin.report.screen import next_line
-    print(next_line(*command), flush=True)
+    from csv_plugin.report.screen import next_command_line
+    print(next_command_line(*command), flush=True)
 
 
 def print_json(content: Any) -> None:

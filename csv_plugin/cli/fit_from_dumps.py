@@ -8,7 +8,7 @@ from csv_plugin.cli.arguments import print_end, print_warnings, refuse
 from csv_plugin.cli.options import bar
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import TextLosses
-from csv_plugin.core.model_losses import mixed_engines
+from csv_plugin.core.model_losses import mixed_engine_notes
 from csv_plugin.core.study import MEAN_LOSS, SALIENCE
 from csv_plugin.io.collection import (MODELS, Collection, collect,
                                       read_collection)
@@ -162,7 +162,7 @@ def _warn(collection: Collection, models: Sequence[str]) -> list[str]:
     for name, dump in collection.losses.items():
         infos[name] = dump.info
         losses[name] = TextLosses.of(dump.texts).losses
-    mixed = mixed_engines(infos)
+    mixed = mixed_engine_notes(infos)
     families = collection.families
     print_warnings([f'{note}.' for note in mixed])
     print_warnings(family_notes(families, losses))

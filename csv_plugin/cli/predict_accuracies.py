@@ -30,7 +30,7 @@ from csv_plugin.cli.options import add_option, add_shared, bar
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted
-from csv_plugin.core.model_losses import TokenLossDump, mixed_engines
+from csv_plugin.core.model_losses import TokenLossDump, mixed_engine_notes
 from csv_plugin.core.predicting import (ColumnsByLabel, ModelColumns,
                                         collect_features, fitted_benchmarks)
 from csv_plugin.core.predictions import PREDICTED, Missing, check_labels
@@ -338,7 +338,7 @@ def _of_dumps(predictors: ByLabel,
     columns, infos = collect_features(predictors, list(dumps), read,
                                       bar('dumps'))
     _check_usable(columns[next(iter(predictors))])
-    return columns, mixed_engines(infos)
+    return columns, mixed_engine_notes(infos)
 
 
 def _check_usable(columns: ModelColumns) -> None:

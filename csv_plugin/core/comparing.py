@@ -24,12 +24,12 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.joint import Joint
 from csv_plugin.core.measurement_units import measurement_notes
-from csv_plugin.core.model_losses import TokenLossDump, mixed_engines
+from csv_plugin.core.model_losses import TokenLossDump, mixed_engine_notes
 from csv_plugin.core.noise import (BETTER, COMBINED, LOSS, OBSERVED, PREDICTED,
                                    RUNS, UNCLEAR, WORSE, Difference)
 from csv_plugin.core.paired import PairedAnswers
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.runs import run_of
+from csv_plugin.core.run_names import run_of
 
 #: Losses of one run, or of several runs of one recipe.
 Runs = Union[RunLosses, Sequence[RunLosses]]
@@ -319,7 +319,7 @@ def _notes_on_engines(n_runs: tuple[int, int],
     for name, model in zip(stand_in_names(n_runs), models):
         if isinstance(model, TokenLossDump):
             infos[name] = model.info
-    return mixed_engines(infos)
+    return mixed_engine_notes(infos)
 
 
 def _notes_on_steps(models: Sequence[str]) -> list[str]:

@@ -70,9 +70,9 @@ class Comparison:
         """
         tables = []
         for heading, kind in _TABLES:
-            parts = self.of_kind(kind)
-            if parts:
-                rows = _rows(parts)
+            differences = self.of_kind(kind)
+            if differences:
+                rows = _rows(differences)
                 tables.append((heading, rows))
         if self.answers:
             rows = _answer_rows(self)
@@ -111,7 +111,10 @@ class Comparison:
 
     def of_kind(self, kind: str) -> list[Difference]:
         """Return the differences of one kind, such as 'predicted'."""
-        return [part for part in self.differences if part.kind == kind]
+        return [
+            difference for difference in self.differences
+            if difference.kind == kind
+        ]
 
     def items(self) -> list[dict[str, Any]]:
         """Return a record of the answers to each benchmark, as plain values.
@@ -121,13 +124,14 @@ class Comparison:
         accuracies would be as exact as the prediction; it is None where no
         difference is predicted.
         """
-        parts = {}
-        for part in self.differences:
-            parts[part.kind, part.benchmark] = part
+        by_kind_and_name = {}
+        for difference in self.differences:
+            key = difference.kind, difference.benchmark
+            by_kind_and_name[key] = difference
         rows = []
         for pair in self.answers:
-            observed = parts[OBSERVED, pair.benchmark]
-            predicted = parts.get((PREDICTED, pair.benchmark))
+            observed = by_kind_and_name[OBSERVED, pair.benchmark]
+            predicted = by_kind_and_name.get((PREDICTED, pair.benchmark))
             error = pair.noise.error
             # With n items, errors are proportional to 1 / sqrt(n). Noise is
             # taken as normal, which is too little if few items are needed.
@@ -146,7 +150,7 @@ class Comparison:
         """Return plain values for JSON, with accuracies as fractions."""
         a, b = self.models
         runs_of_a, runs_of_b = self.runs
-        differences = [part.to_dict() for part in self.differences]
+        differences = [difference.to_dict() for difference in self.differences]
         return {
             'a': a,
             'b': b,
@@ -164,7 +168,7 @@ class Comparison:
         }
 
 
-def number_of(part: Difference,
+def number_of(difference: Difference,
               value: Optional[float],
               sign: str = '+') -> str:
     """Format a number of a difference, such as its value or an error.
@@ -175,16 +179,16 @@ def number_of(part: Difference,
     """
     if value is None:
         return '-'
-    if part.of_losses:
+    if difference.of_losses:
         return f'{value:{sign}.5f}'
     return f'{100 * value:{sign}.2f}'
 
 
-def interval_of(part: Difference) -> str:
+def interval_of(difference: Difference) -> str:
     """Return the interval of a difference as text, such as '-0.50 to +1.20'.
     """
-    low = number_of(part, part.low)
-    high = number_of(part, part.high)
+    low = number_of(difference, difference.low)
+    high = number_of(difference, difference.high)
     return f'{low} to {high}'
 
 
@@ -200,20 +204,20 @@ def check_no_mean(where: str, benchmarks: Collection[str]) -> None:
             'if it is a mean.')
 
 
-def name_of(part: Difference) -> str:
+def name_of(difference: Difference) -> str:
     """Return the benchmark of a difference, or 'loss' for the mean loss."""
-    if part.of_losses:
+    if difference.of_losses:
         return LOSS
-    return part.benchmark
+    return difference.benchmark
 
 
-def _rows(parts: list[Difference]) -> list[list[str]]:
+def _rows(differences: list[Difference]) -> list[list[str]]:
     """Return a table: a header, then a row for each difference."""
     has_items = False
     has_noise: set[str] = set()
-    for part in parts:
-        has_items |= part.by_items is not None
-        has_noise.update(part.errors)
+    for difference in differences:
+        has_items |= difference.by_items is not None
+        has_noise.update(difference.errors)
     origins = []
     for origin in (PREDICTOR, TEXTS, ITEMS, RUNS):
         if origin in has_noise:
@@ -226,17 +230,23 @@ def _rows(parts: list[Difference]) -> list[list[str]]:
         header.remove('by items')
     header += [f'SE {origin}' for origin in origins]
     rows = [header]
-    for part in parts:
+    for difference in differences:
         detectable = 'none'
-        if part.detectable is not None:
-            detectable = number_of(part, part.detectable, '')
-        row = [name_of(part), number_of(part, part.value), interval_of(part)]
-        row += [f'{part.probability:.3f}', part.verdict, detectable]
+        if difference.detectable is not None:
+            detectable = number_of(difference, difference.detectable, '')
+        row = [
+            name_of(difference),
+            number_of(difference, difference.value),
+            interval_of(difference)
+        ]
+        row += [
+            f'{difference.probability:.3f}', difference.verdict, detectable
+        ]
         if has_items:
-            row.append(number_of(part, part.by_items, ''))
+            row.append(number_of(difference, difference.by_items, ''))
         for origin in origins:
-            error = part.errors.get(origin)
-            row.append(number_of(part, error, ''))
+            error = difference.errors.get(origin)
+            row.append(number_of(difference, error, ''))
         rows.append(row)
     return rows
 

@@ -111,23 +111,23 @@ def check_unique(where: str,
 
 def nearest_names(missing: Iterable[str],
                   known: Iterable[str],
-                  look: Callable[[str], str] = str.casefold) -> str:
+                  simplify: Callable[[str], str] = str.casefold) -> str:
     """Return 'Did you mean ...? ' with known names, or '' if none is similar.
 
-    Names are compared after `look`, which removes differences that a reader
-    hardly sees. Only names with the same digits count as similar, as names
-    with other digits mean other models or items. Known names are suggested for
-    the first three of the missing names.
+    Names are compared after `simplify`, which removes differences that a
+    reader hardly sees. Only names with the same digits count as similar, as
+    names with other digits mean other models or items. Known names are
+    suggested for the first three of the missing names.
     """
-    by_look = {look(name): name for name in known}
+    known_names = {simplify(name): name for name in known}
     near = []
     # Only three, as a search among many known names takes long.
     for name in islice(missing, 3):
-        seen = look(name)
-        wanted = digits(seen)
-        alike = [other for other in by_look if digits(other) == wanted]
-        for nearest in get_close_matches(seen, alike, n=1, cutoff=0.75):
-            near.append(repr(by_look[nearest]))
+        simple = simplify(name)
+        wanted = digits(simple)
+        alike = [other for other in known_names if digits(other) == wanted]
+        for nearest in get_close_matches(simple, alike, n=1, cutoff=0.75):
+            near.append(repr(known_names[nearest]))
     if not near:
         return ''
     listed = ', '.join(near)

@@ -16,8 +16,8 @@ _BLANK = '\u034f\u115f\u1160\u3164\uffa0'
 _VARIANTS = range(0xFE00, 0xFE10)
 #: Letters (mostly Cyrillic and Greek) that look like a Latin letter, in lower
 #: or upper case; replaced by the Latin letter, in lower case.
-_ALIKE = str.maketrans('авеёкмнорстухіїјѕԁһԛԝӏαβεζηικμνορτυχıɡ',
-                       'abeekmhopctyxiijsdhqwlabezhikmvoptuxig')
+_LATIN_LOOKALIKES = str.maketrans('авеёкмнорстухіїјѕԁһԛԝӏαβεζηικμνορτυχıɡ',
+                                  'abeekmhopctyxiijsdhqwlabezhikmvoptuxig')
 #: Tab, line feed, special spaces, soft hyphen and joiners, which are usual in
 #: texts.
 _OF_TEXTS = '\t\n\xa0\xad\u200c\u200d\u3000'
@@ -79,7 +79,7 @@ def same_look(text: str) -> str:
         if not (is_format or is_variant or is_blank):
             seen += letter
     folded = normalize('NFKC', seen.casefold())
-    words = folded.translate(_ALIKE).split()
+    words = folded.translate(_LATIN_LOOKALIKES).split()
     return ' '.join(words)
 
 

@@ -14,12 +14,12 @@ _REMEDY = ('The scoring of the model seems to have failed: score it again, or '
 
 
 def check_spread(where: str, models: Sequence[str], losses: NDArray,
-                 least: int) -> None:
+                 least_units: int) -> None:
     """Check that the losses of each model differ, and are mostly above 0.
 
     `losses`, `(M, K)`, are the losses of M models on K units, such as texts.
-    Losses that are NaN are ignored. A model with losses on fewer than `least`
-    units is not checked. Errors call the losses `where`.
+    Losses that are NaN are ignored. A model with losses on fewer than
+    `least_units` units is not checked. Errors call the losses `where`.
 
     Raises:
         InputError: The losses of a model are 0 on all units; or 0 on more than
@@ -41,7 +41,7 @@ def check_spread(where: str, models: Sequence[str], losses: NDArray,
         known = row[~np.isnan(row)]
         ordered = np.sort(known)
         n_units = len(ordered)
-        if n_units < least:
+        if n_units < least_units:
             continue
         n_zeros = np.count_nonzero(ordered <= nothing)
         are_mostly_zero = n_units >= MANY and n_zeros > n_units / 2
@@ -84,7 +84,7 @@ def check_means(where: str, models: Sequence[str], means: NDArray, low: float,
 def check_models(where: str,
                  models: Sequence[str],
                  losses: NDArray,
-                 least: int = 2) -> None:
+                 least_units: int = 2) -> None:
     """Check the losses of each model alone, then the mean losses of all.
 
     Arguments are as in `check_spread`, and errors as in `check_spread` and
@@ -92,7 +92,7 @@ def check_models(where: str,
     mean losses is between their quartiles. With fewer, it is 0.01 to 1e4, and
     means are only checked if each model has losses on `MANY` units or more.
     """
-    check_spread(where, models, losses, least)
+    check_spread(where, models, losses, least_units)
     is_known = ~np.isnan(losses)
     n_units = is_known.sum(axis=1)
     scored = n_units > 0

@@ -99,8 +99,8 @@ def _overlaps(source: TextSpans, target: TextSpans) -> _Entries:
     # token and at most one target token.
     firsts = bounds[:-1]
     lengths = np.diff(bounds)
-    rows = _holders(target, firsts)
-    columns = _holders(source, firsts)
+    rows = _covering_tokens(target, firsts)
+    columns = _covering_tokens(source, firsts)
     in_target = rows >= 0
     in_source = columns >= 0
     is_shared = in_target & in_source
@@ -127,7 +127,7 @@ def _entries_without_bytes(source: TextSpans, target: TextSpans) -> _Entries:
     columns = np.flatnonzero(is_empty)
     # At the end of a text, there is no next byte.
     next_byte = np.minimum(starts, last_byte)
-    rows = _holders(target, next_byte[columns])
+    rows = _covering_tokens(target, next_byte[columns])
     is_held = rows >= 0
     rows = rows[is_held]
     columns = columns[is_held]
@@ -135,7 +135,7 @@ def _entries_without_bytes(source: TextSpans, target: TextSpans) -> _Entries:
     return _Entries(shares, rows, columns)
 
 
-def _holders(tokens: TextSpans, positions: Integers) -> Integers:
+def _covering_tokens(tokens: TextSpans, positions: Integers) -> Integers:
     """Return the index of the token that covers each byte, or -1 for none.
 
     `positions`, `(n,)`, are offsets of bytes in the concatenated texts.

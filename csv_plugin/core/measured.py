@@ -18,10 +18,10 @@ from csv_plugin.core.formatting import shortened
 #: of a model.
 WEIGHTS = 'model', 'revision', 'commit', 'dtype', 'quantization', 'adapter'
 #: Facts that must be the same for all models on a benchmark. The value of
-#: `PART` is 'all' or 'some': whether all items were run, or only some.
+#: `EXTENT` is 'all' or 'some': whether all items were run, or only some.
 METRIC, SHOTS = 'metric', 'number of few-shot examples'
-N_ITEMS, PART = 'number of items', 'part of the items'
-SETTINGS = METRIC, SHOTS, N_ITEMS, PART
+N_ITEMS, EXTENT = 'number of items', 'part of the items'
+SETTINGS = METRIC, SHOTS, N_ITEMS, EXTENT
 #: The facts of `SETTINGS` that must be the same even where models are compared
 #: on common items, or where the number of items was checked before.
 ALIKE = METRIC, SHOTS
@@ -124,7 +124,7 @@ def warn_of_differences(records: Sequence[Measured]) -> None:
                          'accuracies a little.')
     few = {}
     for record in records:
-        if record.facts.get(PART) == 'some':
+        if record.facts.get(EXTENT) == 'some':
             few[record.task] = record.facts.get(N_ITEMS)
     if few:
         tasks = ', '.join(f'{task} ({n})' for task, n in few.items())

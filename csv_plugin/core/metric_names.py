@@ -26,7 +26,7 @@ LOSSES = frozenset(
     'entropy bits bpb bpc mink logits'.split())
 #: A metric with one of these words in its name is not an accuracy, whatever
 #: the other words are.
-_OTHERS = LOSSES | frozenset(
+_NO_ACCURACIES = LOSSES | frozenset(
     # Harm: lower values are better, or it is unclear which values are better.
     'toxic toxicity bias stereotype hallucination hallucinations refusal '
     # Costs.
@@ -61,7 +61,7 @@ def is_no_accuracy(metric: str) -> bool:
     If both `is_accuracy` and this function return False, the metric is
     unknown, and users may still declare it to be an accuracy.
     """
-    return not _OTHERS.isdisjoint(_words(metric))
+    return not _NO_ACCURACIES.isdisjoint(_words(metric))
 
 
 def first_accuracy(metrics: Iterable[str]) -> Optional[str]:

@@ -27,7 +27,7 @@ def spearman(observed: ArrayLike, predicted: ArrayLike) -> float:
 
     It is NaN if all observed or all predicted accuracies are equal.
     """
-    accuracies = _complete(observed, predicted)
+    accuracies = _without_gaps(observed, predicted)
     ranks = []
     for values in accuracies:
         if not len(values) or np.ptp(values) == 0:
@@ -69,7 +69,7 @@ def coverage(observed: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
 
     Accuracies at a limit, `low` or `high`, count as within.
     """
-    accuracies, lows, highs = _complete(observed, low, high)
+    accuracies, lows, highs = _without_gaps(observed, low, high)
     is_above = lows <= accuracies
     is_below = accuracies <= highs
     return _mean(is_above & is_below)
@@ -81,13 +81,19 @@ def mean_width(low: ArrayLike, high: ArrayLike) -> float:
     return _mean(widths)
 
 
+def known_mean(values: ArrayLike) -> float:
+    """Return the mean of the values that are not NaN; NaN if all are NaN."""
+    (known, ) = _without_gaps(np.ravel(values))
+    return _mean(known)
+
+
 def _differences(a: ArrayLike, b: ArrayLike) -> Floats:
     """Return a - b for each model that has a number in both."""
-    first, second = _complete(a, b)
+    first, second = _without_gaps(a, b)
     return first - second
 
 
-def _complete(*arguments: ArrayLike) -> Floats:
+def _without_gaps(*arguments: ArrayLike) -> Floats:
     """Return one row per argument, without models that have a NaN in any."""
     table = np.array(arguments, np.float64)
     is_missing = np.isnan(table)

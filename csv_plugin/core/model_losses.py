@@ -46,7 +46,7 @@ class DumpInfo:
     folder: str = ''
 
 
-def mixed_engines(infos: Mapping[str, DumpInfo]) -> list[str]:
+def mixed_engine_notes(infos: Mapping[str, DumpInfo]) -> list[str]:
     """Return notes that say which models were scored in different ways.
 
     A note is about different engines, number formats or caches, or about

@@ -26,10 +26,11 @@ from csv_plugin.core.joint import Joint
 from csv_plugin.core.kernels import UnitLosses
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.measurement_units import measurement_factors
-from csv_plugin.core.model_losses import DumpInfo, TokenLossDump, mixed_engines
+from csv_plugin.core.model_losses import (DumpInfo, TokenLossDump,
+                                          mixed_engine_notes)
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
-from csv_plugin.core.runs import run_of
+from csv_plugin.core.run_names import run_of
 
 if TYPE_CHECKING:
     from csv_plugin.core.accuracy_model import AccuracyModel
@@ -192,12 +193,13 @@ class Predictor(PublicNames):
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the benchmarks."""
-        return tuple(part.benchmark for part in self.benchmarks)
+        return tuple(summary.benchmark for summary in self.benchmarks)
 
     @property
     def main(self) -> tuple[str, ...]:
         """Names of the benchmarks that count in means over benchmarks."""
-        return tuple(part.benchmark for part in self.benchmarks if part.main)
+        return tuple(summary.benchmark for summary in self.benchmarks
+                     if summary.main)
 
     @property
     def fit_models(self) -> tuple[str, ...]:
@@ -279,11 +281,11 @@ class Predictor(PublicNames):
         names the engine and the number format that its losses were computed
         with.
         """
-        notes = mixed_engines(infos)
+        notes = mixed_engine_notes(infos)
         benchmarks = []
-        for part in self.benchmarks:
-            all_notes = *part.notes, *notes
-            benchmarks.append(replace(part, notes=all_notes))
+        for summary in self.benchmarks:
+            all_notes = *summary.notes, *notes
+            benchmarks.append(replace(summary, notes=all_notes))
         return replace(self, benchmarks=tuple(benchmarks))
 
     # ---- weights
@@ -431,8 +433,8 @@ class Predictor(PublicNames):
 
         `families` has the family of each model: errors of models of one family
         are correlated. By default, the checkpoints of a run, which have names
-        such as `run@1000`, are a family (see `runs.run_of`), and every other
-        model is a family by itself.
+        such as `run@1000`, are a family (see `run_names.run_of`), and every
+        other model is a family by itself.
 
         Raises:
             InputError: A model has no family.
@@ -596,12 +598,12 @@ class Predictor(PublicNames):
         at_chance = np.zeros_like(is_far)
         chance: dict[str, float] = {}
         outside_means = []
-        for b, part in enumerate(self.benchmarks):
-            in_sample[:, b] = np.isin(models, part.fit_models)
-            at_chance[:, b] = part.at_chance
-            chance[part.benchmark] = part.chance
-            if not part.main:
-                outside_means.append(part.benchmark)
+        for b, summary in enumerate(self.benchmarks):
+            in_sample[:, b] = np.isin(models, summary.fit_models)
+            at_chance[:, b] = summary.at_chance
+            chance[summary.benchmark] = summary.chance
+            if not summary.main:
+                outside_means.append(summary.benchmark)
         # The last axis is for methods; there is one method.
         return Predictions(
             models=tuple(models),

@@ -131,8 +131,8 @@ def leave_families_out(features: FeatureTable, accuracies: AccuracyTable,
     """
     observed = accuracies.select(features.models)
     check_known('families', observed.models, families, 'Name its family.')
-    own_families = {families[model] for model in observed.models}
-    if len(own_families) < 2:
+    all_families = {families[model] for model in observed.models}
+    if len(all_families) < 2:
         raise InputError('families', 'at least two families', 'one',
                          'Add models of another family.')
     predictors = _fit_both(features, observed, families)
@@ -149,9 +149,9 @@ def _fit_both(features: FeatureTable, fitted: AccuracyTable,
               families: Families) -> dict[str, Predictor]:
     """Fit the predictors of the default method and of the baseline."""
     check_known('families', fitted.models, families, 'Name its family.')
-    own = [families[model] for model in fitted.models]
-    predictor = fit_predictor(features, fitted, own)
-    baseline = fit_mean_loss_predictor(features, fitted, own)
+    of_fitted = [families[model] for model in fitted.models]
+    predictor = fit_predictor(features, fitted, of_fitted)
+    baseline = fit_mean_loss_predictor(features, fitted, of_fitted)
     return {SALIENCE: predictor, MEAN_LOSS: baseline}
 
 

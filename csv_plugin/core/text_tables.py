@@ -44,10 +44,10 @@ def side_by_side(names: Column,
             long cells is left out, unless two cells of the column would become
             equal.
     """
-    shown_names = _shown(names, width)
+    shown_names = _cells_that_fit(names, width)
     shown_groups = []
     for group in groups:
-        shown = [_shown(column, width) for column in group]
+        shown = [_cells_that_fit(column, width) for column in group]
         shown_groups.append(shown)
     blocks = blocks_that_fit(shown_names, shown_groups, n_headers, width)
     texts = [_aligned(block, n_headers) for block in blocks]
@@ -106,14 +106,14 @@ def columns_that_fit(columns: Sequence[Column], width: float) -> int:
     """
     room = width + len(_GAP)
     for n_columns, column in enumerate(columns):
-        shown = _shown(column, width)
+        shown = _cells_that_fit(column, width)
         room -= len(_GAP) + _width(shown)
         if room < 0:
             return n_columns
     return len(columns)
 
 
-def _shown(column: Column, width: float) -> list[str]:
+def _cells_that_fit(column: Column, width: float) -> list[str]:
     """Return cells as they are shown in a table of this width.
 
     If the width is finite, the middle of long cells is left out, unless two

@@ -1,9 +1,9 @@
 """The texts of a validation set, and their fingerprint."""
 import hashlib
+import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import index
 from typing import Optional
 
 from csv_plugin.core.conventions import InputError, utf8_bytes
@@ -59,7 +59,7 @@ class Text:
         utf8_bytes(self.text, where)
         utf8_bytes(self.source, f'source of {where}')
         if self.answer is not None:
-            start, end = map(index, self.answer)
+            start, end = map(operator.index, self.answer)
             if not 0 <= start < end <= len(self.text):
                 raise InputError(
                     f'answer of {where}', 'a start and a larger end in '

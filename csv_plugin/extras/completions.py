@@ -18,7 +18,7 @@ from csv_plugin.core.arrays import Integers
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.json_files import parse_json
 from csv_plugin.lm.engines.protocol import EngineFacts, EngineOptions
-from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores
+from csv_plugin.lm.engines.row_engine import RowEngine, RowScores, TokenRows
 
 #: Environment variable with the API key, for servers that ask for one.
 KEY = 'CSV_PLUGIN_API_KEY'
@@ -106,7 +106,7 @@ class CompletionsEngine(RowEngine):
         """See `RowEngine`."""
         return self._facts
 
-    def row_scores(self, rows: Rows) -> list[RowScores]:
+    def row_scores(self, rows: TokenRows) -> list[RowScores]:
         """See `RowEngine`."""
         with ThreadPoolExecutor(self._concurrency) as pool:
             return list(pool.map(self._row_scores, rows))

@@ -112,23 +112,23 @@ def score(model: PreTrainedModel | Engine,
     return ModelLosses(texts, {dump.info.model: dump})
 
 
-def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
+def score_in_chunks(score_texts: Callable[[Sequence[Text]], TokenLossDump],
                     texts: Sequence[Text],
                     folder: Path,
                     progress: Progress = iter) -> TokenLossDump:
     """Score texts, and use the losses that an interrupted run has written.
 
-    `score` takes some texts and returns their dump; for an empty sequence it
-    returns a dump with its `info` only. A small dump of every chunk of texts
-    is written to `folder`. If `folder` already has the dump of a chunk, the
-    chunk is not scored again, unless this dump is damaged or its model, texts
-    or settings differ. The caller deletes the folder after saving the losses.
-    `progress` wraps the chunks.
+    `score_texts` takes some texts and returns their dump; for an empty
+    sequence it returns a dump with its `info` only. A small dump of every
+    chunk of texts is written to `folder`. If `folder` already has the dump of
+    a chunk, the chunk is not scored again, unless this dump is damaged or its
+    model, texts or settings differ. The caller deletes the folder after saving
+    the losses. `progress` wraps the chunks.
 
     Return a dump of all texts in their order. Its losses, in nats, are the
     same to the last bit whether or not the run was interrupted.
     """
-    info = score(()).info
+    info = score_texts(()).info
     n_chunks = -(-len(texts) // CHUNK)
     losses: dict[str, TokenLosses] = {}
     for chunk in progress(range(n_chunks)):
@@ -138,7 +138,7 @@ def score_in_chunks(score: Callable[[Sequence[Text]], TokenLossDump],
         file = folder / f'{chunk}.safetensors'
         dump = _recall(file, info, part)
         if dump is None:
-            scored = score(part)
+            scored = score_texts(part)
             folder.mkdir(parents=True, exist_ok=True)
             write_dump(file, scored)
             # Writing rounds losses. New losses are read back, so that they are

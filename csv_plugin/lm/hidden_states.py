@@ -23,7 +23,7 @@ from csv_plugin.lm.tokens.tokenization import tokenize_all
 #: Number of texts whose states are in memory as fp32 at the same time. The
 #: states of finished texts are kept in bfloat16 if the model computes in it,
 #: which takes half the memory.
-PART = 50
+TEXTS_AT_ONCE = 50
 
 
 def hidden_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
@@ -105,15 +105,16 @@ def states_in_parts(model: PreTrainedModel,
                     progress: Progress = iter) -> Tensor:
     """Return the final hidden states at all tokens, `(T, H)`.
 
-    The states are computed for `PART` texts at a time. They are bfloat16 if
-    the model is bfloat16, else float32. `progress` wraps the parts.
+    The states are computed for `TEXTS_AT_ONCE` texts at a time. They are
+    bfloat16 if the model is bfloat16, else float32. `progress` wraps the loop
+    over these groups of texts.
     """
     dtype = torch.float32
     if model.dtype == torch.bfloat16:
         dtype = torch.bfloat16
     parts = []
-    for first in progress(range(0, len(texts), PART)):
-        part = texts[first:first + PART]
+    for first in progress(range(0, len(texts), TEXTS_AT_ONCE)):
+        part = texts[first:first + TEXTS_AT_ONCE]
         states = hidden_states(model, tokenizer, part)
         # A part of empty texts has no states, and so no width.
         if len(states):

@@ -33,9 +33,9 @@ def check_reachable(what: str, path: FilePath) -> None:
         if cache and os.path.isdir(os.path.join(cache, folder)):
             return
     # Seconds to wait for any answer. The client uses the proxy, if one is set.
-    longest = 10
+    timeout = 10
     try:
-        get_session().head(constants.ENDPOINT, timeout=longest)
+        get_session().head(constants.ENDPOINT, timeout=timeout)
     # Its class depends on the version of the client.
     except Exception as error:
         raise InputError(

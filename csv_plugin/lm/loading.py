@@ -28,8 +28,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
 from csv_plugin.lm.engines.causal_lm import input_device
 from csv_plugin.lm.newer_files import (check_read, newer_writer,
-                                       read_as_written,
-                                       unread_tokenizer_settings)
+                                       read_as_written, tokenizer_overrides)
 
 #: Files with weights as pickles. They are used only if there are no
 #: safetensors files.
@@ -42,8 +41,8 @@ _UNUSED = [
 #: may use in each period, and the length of a period in microseconds.
 _QUOTA = Path('/sys/fs/cgroup/cpu.max')
 #: Start of the remedy in errors that refuse code.
-READ_IT = 'Read the code and, if you trust it,'
-_TRUST = f'{READ_IT} give --trust-remote-code.'
+READ_THE_CODE = 'Read the code and, if you trust it,'
+_TRUST = f'{READ_THE_CODE} give --trust-remote-code.'
 
 
 @contextmanager
@@ -193,7 +192,7 @@ def load_tokenizer(path: FilePath,
     """
     errors_named = _as_input_error('tokenizer', path)
     with errors_named, _needed_code_refused(path, remedy):
-        settings = unread_tokenizer_settings(path)
+        settings = tokenizer_overrides(path)
         kind: Any = AutoTokenizer
         # This setting is present if transformers lacks the class that the
         # files name.
@@ -232,7 +231,7 @@ def check_files(path: FilePath, tokenizer: Optional[FilePath] = None) -> None:
         check_read(config)
     if tokenizer is None:
         tokenizer = path
-    settings = unread_tokenizer_settings(tokenizer, **here)
+    settings = tokenizer_overrides(tokenizer, **here)
     if settings:
         raise InputError(
             f'tokenizer {os.fspath(tokenizer)!r}',

@@ -2,7 +2,7 @@
 
 torch is imported only if a scoring LM is used.
 """
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
@@ -18,15 +18,12 @@ from csv_plugin.core.model_losses import ModelLosses
 from csv_plugin.core.plugins import METHODS, load_plugin, plugin_names
 from csv_plugin.core.predictor import Predictor, Units
 from csv_plugin.core.progress import Progress
-from csv_plugin.core.study import MEAN_LOSS, SALIENCE
+from csv_plugin.core.study import MEAN_LOSS, SALIENCE, Families
 from csv_plugin.core.texts import TextSet
 
 if TYPE_CHECKING:
     from csv_plugin.lm.head import HeadSettings
     from csv_plugin.lm.head.paper_head import PaperTraining
-
-#: Maps models to their families.
-Families = Mapping[str, str]
 
 #: Name of the method that trains a head on a scoring LM, as in the paper
 #: (Algorithm 2). It is not a plug-in, because it needs hidden states, too.
@@ -165,7 +162,7 @@ def fit(losses: ModelLosses | FeatureTable,
     _check_models(accuracies, families)
     check_choice('method', method, method_names())
     accuracies = accuracies.select(benchmarks=accuracies.benchmarks_run)
-    groups = [families[model] for model in accuracies.models]
+    own_families = [families[model] for model in accuracies.models]
     if method != PAPER and (validation or settings is not None):
         raise InputError(f'fit by {method!r}',
                          'neither validation models nor settings of '
@@ -178,7 +175,7 @@ def fit(losses: ModelLosses | FeatureTable,
                              "method 'paper'", 'at least one of the two',
                              'Leave them out, or give token losses.')
         fit_to = load_plugin(METHODS, method)
-        return fit_to(losses, accuracies, groups)
+        return fit_to(losses, accuracies, own_families)
     if not isinstance(losses, ModelLosses):
         raise InputError('losses', 'ModelLosses or a FeatureTable',
                          f'a {type(losses).__name__}',
@@ -195,7 +192,7 @@ def fit(losses: ModelLosses | FeatureTable,
     source, units = token_columns(table, losses.texts, targets, answered)
     features = source.features(table)
     fit_to = load_plugin(METHODS, method)
-    predictor = fit_to(features, accuracies, groups, units)
+    predictor = fit_to(features, accuracies, own_families, units)
     with_tokens = predictor.with_tokens(targets, source)
     return _noted(with_tokens, losses)
 
@@ -236,11 +233,11 @@ def train_paper(losses: ModelLosses,
     states = states_in_parts(*scoring_lm, losses.texts.texts)
     if settings is None:
         settings = HeadSettings()
-    groups = [families[name] for name in fitted]
+    own_families = [families[name] for name in fitted]
     table = _table(targets, losses)
     table_of_watched = _table(targets, others) if watched else None
-    training = train_paper_head(table, targets, states, accuracies, groups,
-                                validation, settings, progress,
+    training = train_paper_head(table, targets, states, accuracies,
+                                own_families, validation, settings, progress,
                                 table_of_watched)
     noted = _noted(training.predictor, losses)
     return training._replace(predictor=noted)

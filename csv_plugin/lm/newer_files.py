@@ -22,7 +22,7 @@ from transformers.utils import cached_file
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.files import FilePath
-from csv_plugin.lm.rotary_positions import (Untranslatable, reads,
+from csv_plugin.lm.rotary_positions import (Untranslatable, is_read,
                                             rotary_settings)
 
 #: Remedy if the installed version cannot compute what a setting means.
@@ -59,7 +59,7 @@ def check_read(config: PretrainedConfig) -> None:
     """
     needed: dict[str, Any] = {}
     for name, part in _parts(config):
-        settings = _settings_to_add(part, config)
+        settings = _translated_settings(part, config)
         if settings and name:
             settings = {name: settings}
         needed |= settings
@@ -83,7 +83,7 @@ def read_as_written(config: PretrainedConfig) -> None:
         # so it is not certain what they mean.
         check_read(config)
     for _, part in _parts(config):
-        for key, value in _settings_to_add(part, config).items():
+        for key, value in _translated_settings(part, config).items():
             setattr(part, key, value)
 
 
@@ -119,19 +119,22 @@ def _parts(config: PretrainedConfig) -> Iterator[tuple[str, PretrainedConfig]]:
             yield name, part
 
 
-def _settings_to_add(part: PretrainedConfig,
-                     whole: PretrainedConfig) -> dict[str, Any]:
+def _translated_settings(part: PretrainedConfig,
+                         whole: PretrainedConfig) -> dict[str, Any]:
     """Return the settings that replace `rope_parameters` in `part`.
 
-    The dict is empty if the class of `part` reads all settings that change
-    losses. `part` is the config `whole` or a sub-config of it.
+    Only `rope_parameters` are ever translated. The dict is empty if the class
+    of `part` reads all settings that change losses. `part` is the config
+    `whole` or a sub-config of it.
 
     Raises:
-        InputError: A setting that changes losses has no translation.
+        InputError: The class of `part` does not read a setting that changes
+            losses, and there is no translation: `rope_parameters` without an
+            equivalent or, in files of a newer version, any other setting.
     """
     unread = []
     for key in vars(part):
-        if not reads(part, key):
+        if not is_read(part, key):
             unread.append(key)
     # If the version that wrote the file is not newer, it ignored these
     # settings, too.
@@ -201,11 +204,13 @@ def _unread(config: PretrainedConfig,
 # ---- tokenizers
 
 
-def unread_tokenizer_settings(path: FilePath, **where: Any) -> dict[str, Any]:
-    """Return settings with which the installed version reads a tokenizer.
+def tokenizer_overrides(path: FilePath, **where: Any) -> dict[str, Any]:
+    """Return settings to pass so that a tokenizer is read as it was written.
 
-    The dict is empty if the tokenizer can be read as it is. `where` contains
-    arguments that say where to look for files, such as `local_files_only`.
+    They take the place of settings in the tokenizer's files that the installed
+    version of transformers does not read. The dict is empty if the tokenizer
+    can be read as it is. `where` contains arguments that say where to look for
+    files, such as `local_files_only`.
 
     Raises:
         InputError: The installed version does not have the class of the

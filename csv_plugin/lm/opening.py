@@ -2,7 +2,7 @@
 from csv_plugin.lm.engines.protocol import EngineOptions, optional_package
 from csv_plugin.lm.engines.transformers_engine import TransformersEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
-from csv_plugin.lm.loading import (READ_IT, check_files, load_causal_lm,
+from csv_plugin.lm.loading import (READ_THE_CODE, check_files, load_causal_lm,
                                    own_code_refused)
 
 
@@ -17,7 +17,7 @@ def open_transformers(model: str,
 def open_vllm(model: str, options: EngineOptions) -> VLLMEngine:
     """Load a model with vLLM, from a folder or the hub."""
     llm = optional_package('vllm', '--engine vllm').LLM
-    with own_code_refused(model, f'{READ_IT} give --trust-remote-code.',
+    with own_code_refused(model, f'{READ_THE_CODE} give --trust-remote-code.',
                           options.trust_remote_code):
         check_files(model)
         return VLLMEngine(

@@ -51,7 +51,7 @@ class Untranslatable(Exception):
     """No settings of transformers 4 have the meaning of `rope_parameters`."""
 
 
-def reads(config: PretrainedConfig, key: str) -> bool:
+def is_read(config: PretrainedConfig, key: str) -> bool:
     """Return whether the class of a config has or accepts a setting.
 
     The result is True for all private settings.
@@ -111,7 +111,7 @@ def _of_two_kinds_of_layers(
     # positions of layers with a window; other architectures scale all layers.
     theta = sliding.get('rope_theta')
     is_unscaled = sliding == {'rope_type': 'default', 'rope_theta': theta}
-    if reads(config, 'rope_local_base_freq'):
+    if is_read(config, 'rope_local_base_freq'):
         settings['rope_local_base_freq'] = theta
         has_same_meaning = is_unscaled
     elif config.model_type == 'olmo3':
@@ -133,7 +133,7 @@ def _of_all_layers(config: PretrainedConfig,
     theta = scaling.pop('rope_theta', None)
     # The share of the dimensions of a head that are rotated.
     share = scaling.pop('partial_rotary_factor', None)
-    if theta is None or not reads(config, 'rope_theta'):
+    if theta is None or not is_read(config, 'rope_theta'):
         raise Untranslatable
     if kind not in _SCALING or not set(scaling) <= _SCALING[kind]:
         raise Untranslatable
@@ -142,9 +142,9 @@ def _of_all_layers(config: PretrainedConfig,
         settings |= _scaling_settings(config, kind, scaling)
     if share is not None:
         settings['partial_rotary_factor'] = share
-        if share != 1 and not reads(config, 'partial_rotary_factor'):
+        if share != 1 and not is_read(config, 'partial_rotary_factor'):
             raise Untranslatable
-    if reads(config, 'rotary_emb_base'):
+    if is_read(config, 'rotary_emb_base'):
         # GPT-NeoX has other names for these two settings.
         settings['rotary_emb_base'] = theta
         settings['rotary_pct'] = 1.0 if share is None else share
@@ -157,7 +157,7 @@ def _scaling_settings(config: PretrainedConfig, kind: str,
 
     If transformers 4 needs it, the original context is returned, too.
     """
-    if not reads(config, 'rope_scaling'):
+    if not is_read(config, 'rope_scaling'):
         raise Untranslatable
     longest = config.max_position_embeddings
     original = scaling.get(_ORIGINAL)

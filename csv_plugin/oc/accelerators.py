@@ -93,7 +93,7 @@ def _for_vllm(entry: Entry) -> dict[str, Any]:
     if name == 'TokenLossModel':
         return _token_loss_model_for_vllm(entry)
     if name in _OF_TRANSFORMERS:
-        found = _exchanged(entry)
+        found = _vllm_entry_of(entry)
     elif name in _OF_VLLM:
         found = dict(entry)
     else:
@@ -122,7 +122,7 @@ def _token_loss_model_for_vllm(entry: Entry) -> dict[str, Any]:
     return found
 
 
-def _exchanged(entry: Entry) -> dict[str, Any]:
+def _vllm_entry_of(entry: Entry) -> dict[str, Any]:
     """Return the vLLM entry that OpenCompass makes from a model's entry."""
     if entry.get('peft_path'):
         raise InputError(f'model {model_abbr_from_cfg(entry)!r}',

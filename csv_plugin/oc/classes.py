@@ -9,7 +9,7 @@ from opencompass.registry import MODELS
 Entry = Mapping[str, Any]
 #: A benchmark's name in a run: the name of a dataset or group, or a pair of
 #: this name and a metric.
-Name = str | tuple[str, str]
+BenchmarkName = str | tuple[str, str]
 
 
 def class_of(kind: Any) -> Any:

@@ -73,7 +73,7 @@ def read_nonempty_texts(path: str) -> TextSet:
     return texts
 
 
-def texts_of(rows: Iterable[Mapping[str, Any]]) -> TextSet:
+def texts_of_rows(rows: Iterable[Mapping[str, Any]]) -> TextSet:
     """Return the texts of the rows in a split of a `SalienceTextDataset`.
 
     Raises:

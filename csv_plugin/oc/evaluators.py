@@ -15,7 +15,7 @@ from csv_plugin.core.losses import TargetTokens, TextLosses
 from csv_plugin.core.texts import TextSet
 from csv_plugin.io.dumps import merge_dumps
 from csv_plugin.io.runs.run_dumps import read_model_dump
-from csv_plugin.oc.datasets import texts_of
+from csv_plugin.oc.datasets import texts_of_rows
 
 
 @ICL_EVALUATORS.register_module()
@@ -51,7 +51,7 @@ class SalienceEvaluator(BaseEvaluator):
                              'Evaluate the run with the opencompass command.')
         model = folder.relative_to(results).as_posix()
         predictions = results.with_name('predictions') / model
-        texts = texts_of(test_set)
+        texts = texts_of_rows(test_set)
         if len(text_id) != len(texts):
             raise InputError(
                 f'predictions of {model!r}', f'{len(texts)} texts',

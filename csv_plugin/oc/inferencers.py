@@ -22,14 +22,14 @@ from csv_plugin.io.json_files import write_json
 from csv_plugin.io.runs.run_failures import failure_recorded
 from csv_plugin.lm.dumping import score_in_chunks
 from csv_plugin.lm.engines.token_losses import token_losses
-from csv_plugin.oc.datasets import texts_of
+from csv_plugin.oc.datasets import texts_of_rows
 from csv_plugin.oc.labels import label_texts
 from csv_plugin.oc.models import engine_of, get_token_loss
 
 #: Entries of the JSON file of a dataset, one per text or item.
-Rows = list[dict[str, Any]]
+Entries = list[dict[str, Any]]
 #: Arguments that OpenCompass passes to every inferencer, beside the model.
-_OF_HOST = {
+_HOST_ARGUMENTS = {
     'batch_size', 'dump_only_message_path', 'dump_res_length', 'max_out_len',
     'max_seq_len', 'min_out_len'
 }
@@ -47,7 +47,7 @@ class _LossInferencer(BaseInferencer, ABC):
                   ice_template: Any = None,
                   prompt_template: Any = None,
                   output_json_filepath: str = '',
-                  output_json_filename: str = '') -> Rows:
+                  output_json_filename: str = '') -> Entries:
         """Write the JSON file that marks a dataset as done for OpenCompass.
 
         Return the entries of the file. All processes but the first write
@@ -68,7 +68,7 @@ class _LossInferencer(BaseInferencer, ABC):
 
     @abstractmethod
     def _rows(self, path: Path, retriever: Any, ice_template: Any,
-              prompt_template: Any) -> Rows:
+              prompt_template: Any) -> Entries:
         """Return the entries of the JSON file that is written to `path`."""
 
 
@@ -90,20 +90,20 @@ class TokenLossInferencer(_LossInferencer):
                  model: Any,
                  context: Optional[int] = None,
                  **unused: Any) -> None:
-        unknown = sorted(unused.keys() - _OF_HOST)
+        unknown = sorted(unused.keys() - _HOST_ARGUMENTS)
         if unknown:
             raise InputError('TokenLossInferencer', 'no setting but context',
                              ', '.join(unknown), 'Remove it from the config.')
         self.model = model
         self.context = context
 
-    def _rows(self, path: Path, retriever: Any, *_: Any) -> Rows:
+    def _rows(self, path: Path, retriever: Any, *_: Any) -> Entries:
         # The texts are scored as they are. Templates are not used, because
         # they would fill in braces inside a text.
         file = path.with_name(f'{_stem(path)}.safetensors')
         with failure_recorded(file):
-            texts = texts_of(retriever.index_ds)
-            part = texts_of(retriever.test_ds)
+            texts = texts_of_rows(retriever.index_ds)
+            part = texts_of_rows(retriever.test_ds)
             score = partial(
                 get_token_loss, self.model, texts, context=self.context)
             chunks = _chunks(path)
@@ -144,7 +144,7 @@ class LabelLossInferencer(_LossInferencer):
         self.max_seq_len = max_seq_len
 
     def _rows(self, path: Path, retriever: Any, ice_template: Any,
-              prompt_template: Any) -> Rows:
+              prompt_template: Any) -> Entries:
         engine = engine_of(self.model)
         texts = label_texts(self.model, retriever, ice_template,
                             prompt_template, self.max_seq_len)

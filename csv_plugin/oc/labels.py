@@ -77,10 +77,11 @@ def label_texts(model: Any,
 
     def prompt_and_label(item: Item, examples: Any) -> tuple[str, str]:
         """Return the prompt of an item, with these examples, and its label."""
-        shown = retriever.generate_ice(examples, ice_template=ice_template)
+        shown_examples = retriever.generate_ice(
+            examples, ice_template=ice_template)
         if is_written:
-            return _by_reference(model, template, item, column, shown)
-        return _by_templates(model, template, item, column, shown,
+            return _by_reference(model, template, item, column, shown_examples)
+        return _by_templates(model, template, item, column, shown_examples,
                              after_common_start)
 
     texts = []
@@ -100,14 +101,16 @@ def label_texts(model: Any,
 
 
 def _by_templates(model: Any, template: Any, item: Item, column: str,
-                  shown: Any, after_common_start: bool) -> tuple[str, str]:
+                  shown_examples: Any,
+                  after_common_start: bool) -> tuple[str, str]:
     """Return prompt and label for a benchmark that has a template per label.
 
     The prompt is the start that all templates share, with the columns of the
     item filled in. For `after_common_start`, see `label_texts`.
     """
     gold = str(item[column])
-    templates, values = _marked_templates(model, template, item, shown)
+    templates, values = _marked_templates(model, template, item,
+                                          shown_examples)
     shared = _common_start(templates.values())
     _check_template(gold, column, templates, shared)
     prompt = shared.translate(values)
@@ -125,8 +128,9 @@ def _by_templates(model: Any, template: Any, item: Item, column: str,
     return prompt, label
 
 
-def _marked_templates(model: Any, template: Any, item: Item,
-                      shown: Any) -> tuple[dict[str, str], dict[int, str]]:
+def _marked_templates(
+        model: Any, template: Any, item: Item,
+        shown_examples: Any) -> tuple[dict[str, str], dict[int, str]]:
     """Return templates by label, and a table that fills their columns in.
 
     In the templates, each column of the item is represented by one character
@@ -143,7 +147,8 @@ def _marked_templates(model: Any, template: Any, item: Item,
         values[code_point] = str(item[name])
     templates = {}
     for label in template.template:
-        prompt = template.generate_label_prompt_item(marks, shown, label)
+        prompt = template.generate_label_prompt_item(marks, shown_examples,
+                                                     label)
         templates[str(label)] = _parsed(model, prompt, 'ppl')
     return templates, values
 
@@ -176,10 +181,10 @@ def _common_start(texts: Iterable[str]) -> str:
 
 
 def _by_reference(model: Any, template: Any, item: Item, column: str,
-                  shown: Any) -> tuple[str, str]:
+                  shown_examples: Any) -> tuple[str, str]:
     """Return the prompt of an item, and its reference answer as the label."""
     filled = template.generate_item(
-        item, output_field=column, ice_field_replace_token=shown)
+        item, output_field=column, ice_field_replace_token=shown_examples)
     prompt = _parsed(model, filled, 'gen')
     ends_visibly = re.search(r'[!-~]\Z', prompt)
     if ends_visibly:

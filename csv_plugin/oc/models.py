@@ -19,8 +19,9 @@ from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.lm.dumping import dump_losses
 from csv_plugin.lm.engines.row_engine import RowEngine
 from csv_plugin.lm.engines.vllm_engine import VLLMEngine
-from csv_plugin.lm.loading import (READ_IT, check_files, config_without_code,
-                                   load_tokenizer, own_code_refused)
+from csv_plugin.lm.loading import (READ_THE_CODE, check_files,
+                                   config_without_code, load_tokenizer,
+                                   own_code_refused)
 from csv_plugin.oc.classes import Entry, class_of
 
 #: Classes of OpenCompass that load models in transformers.
@@ -189,7 +190,8 @@ def engine_of(model: Any) -> tuple[Any, Any]:
 
 def _remedy(keys: Sequence[str]) -> str:
     """Return what a user has to do so that code of a model may run."""
-    return f'{READ_IT} give trust_remote_code=True in {" and ".join(keys)}.'
+    named = ' and '.join(keys)
+    return f'{READ_THE_CODE} give trust_remote_code=True in {named}.'
 
 
 def without_own_code(entry: Entry,

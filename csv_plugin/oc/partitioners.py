@@ -45,7 +45,7 @@ class FewTasksPartitioner(NaivePartitioner):
     def __init__(self, out_dir: str, n: int = 1000, **settings: Any) -> None:
         super().__init__(out_dir, n, **settings)
         self.n_tasks: Optional[int] = None
-        self.before_models = Path(out_dir).name == 'predictions'
+        self.is_inference = Path(out_dir).name == 'predictions'
 
     def __call__(self, cfg: Any) -> list[Any]:
         """Return the tasks of a stage.
@@ -55,14 +55,14 @@ class FewTasksPartitioner(NaivePartitioner):
         """
         try:
             apply_accelerator(cfg)
-            if self.before_models:
+            if self.is_inference:
                 warnings = check_run(cfg)
                 check_entries(cfg['models'])
                 for warning in warnings:
                     self.logger.warning(warning)
         except InputError as error:
             raise SystemExit(f'error: {error}') from error
-        stage = 'infer' if self.before_models else 'eval'
+        stage = 'infer' if self.is_inference else 'eval'
         self.n_tasks = cfg.get(stage, {}).get('n_tasks')
         return super().__call__(cfg)
 
@@ -81,7 +81,7 @@ class FewTasksPartitioner(NaivePartitioner):
             # The sort is stable: the rest of the datasets keeps its order.
             texts_first = sorted(part['datasets'], key=is_texts, reverse=True)
             parts.append({'models': models, 'datasets': texts_first})
-            if self.before_models:
+            if self.is_inference:
                 texts = list(filter(is_texts, texts_first))
                 for model in models:
                     for dataset in texts:

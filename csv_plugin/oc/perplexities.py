@@ -56,10 +56,10 @@ class BatchedBaseModel(HuggingFaceBaseModel):
             windows += cut_windows(text, row, prefix=None, context=0)
             losses.append(np.zeros(len(row)))
         with closing(self._engine.score(windows, iter)) as batches:
-            for batch, found in batches:
-                parts = by_window(batch, found)
-                for window, part in zip(batch, parts):
-                    losses[window.text][1:] = part
+            for batch, batch_losses in batches:
+                by_text = by_window(batch, batch_losses)
+                for window, window_losses in zip(batch, by_text):
+                    losses[window.text][1:] = window_losses
         if mask_length is None:
             mask_length = [0] * len(rows)
         means = []

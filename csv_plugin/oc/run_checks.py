@@ -24,7 +24,7 @@ from csv_plugin.io.known_accuracies import read_known
 from csv_plugin.io.known_benchmarks import known_benchmarks
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import dataset_abbr
-from csv_plugin.oc.classes import Entry, Name, class_name, class_of
+from csv_plugin.oc.classes import BenchmarkName, Entry, class_name, class_of
 
 #: Name of the summarizer whose arguments are checked.
 _SUMMARIZER = 'PredictedSummarizer'
@@ -203,7 +203,7 @@ def predictor_files(pairs: Any,
 
 def names_in_run(pairs: Any, datasets: Sequence[Any],
                  groups: Sequence[Any], predicted: Sequence[str] = ()
-                 ) -> dict[str, Name]:  # yapf: disable
+                 ) -> dict[str, BenchmarkName]:  # yapf: disable
     """Map benchmarks, as the predictors name them, to their names in the run.
 
     `pairs` are the `benchmarks` of a summarizer; other benchmarks are not in
@@ -241,7 +241,8 @@ def names_in_run(pairs: Any, datasets: Sequence[Any],
     return names
 
 
-def _missing(names: Mapping[str, Name], present: Collection[str]) -> list[str]:
+def _missing(names: Mapping[str, BenchmarkName],
+             present: Collection[str]) -> list[str]:
     """Return the names in the run, without metrics, that are not `present`."""
     missing = []
     for name in names.values():

@@ -17,10 +17,11 @@ from csv_plugin.core.predicting import ObservedAccuracies
 from csv_plugin.core.predictions import Missing
 from csv_plugin.io.runs.run_failures import failure_of
 from csv_plugin.io.runs.run_items import items_run
-from csv_plugin.oc.classes import Entry, Name
+from csv_plugin.oc.classes import BenchmarkName, Entry
+from csv_plugin.report.leaderboards import Folders
 
 
-class Row(NamedTuple):
+class AccuracyRow(NamedTuple):
     """The row, and its metric, in which a benchmark's accuracies are found.
 
     `abbr` is the name of a dataset or of a group of datasets. `is_chosen` says
@@ -32,9 +33,7 @@ class Row(NamedTuple):
 
 
 #: Maps each benchmark to its row.
-Rows = Mapping[str, Row]
-#: Maps the name of each model in the summary to its name in files of the run.
-Folders = Mapping[str, str]
+RowByBenchmark = Mapping[str, AccuracyRow]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +52,7 @@ class RunResults:
     parsed: Mapping[str, Mapping[str, Mapping[str, float]]]
     metrics: Mapping[str, Sequence[str]]
 
-    def row(self, name: Name) -> Row:
+    def row(self, name: BenchmarkName) -> AccuracyRow:
         """Return the row of a benchmark by its name in the run.
 
         If `name` contains no metric, the metric is the first accuracy of a
@@ -61,7 +60,7 @@ class RunResults:
         """
         if not isinstance(name, str):
             abbr, metric = name
-            return Row(abbr, metric, True)
+            return AccuracyRow(abbr, metric, True)
         listed = self.metrics.get(name, ['-'])
         names_of_groups = [group['name'] for group in self.groups]
         if name in names_of_groups:
@@ -70,9 +69,10 @@ class RunResults:
             metric = listed[-1]
         else:
             metric = first_accuracy(listed) or listed[0]
-        return Row(name, metric, False)
+        return AccuracyRow(name, metric, False)
 
-    def accuracies(self, rows: Rows, folders: Folders) -> ObservedAccuracies:
+    def accuracies(self, rows: RowByBenchmark,
+                   folders: Folders) -> ObservedAccuracies:
         """Return accuracies as fractions by model and benchmark.
 
         A `Missing` in place of an accuracy gives the reason why it is missing.
@@ -85,7 +85,7 @@ class RunResults:
                 found[model, benchmark] = accuracy
         return found
 
-    def _accuracy(self, model: str, folder: str, row: Row,
+    def _accuracy(self, model: str, folder: str, row: AccuracyRow,
                   other_metric: str) -> float | Missing:
         """Return the accuracy of a model, a fraction, or why it is missing.
 
@@ -101,7 +101,7 @@ class RunResults:
             return Missing(f'the accuracy {accuracy} is not in percent')
         return accuracy / 100
 
-    def _why_missing(self, model: str, folder: str, row: Row) -> str:
+    def _why_missing(self, model: str, folder: str, row: AccuracyRow) -> str:
         """Return why a model has no number for the metric of a row."""
         numbers = self.parsed[model].get(row.abbr, {})
         if numbers:
@@ -122,7 +122,7 @@ class RunResults:
                 return f'{reason}: {failure}'
         return reason
 
-    def _no_accuracy_in(self, row: Row) -> str:
+    def _no_accuracy_in(self, row: AccuracyRow) -> str:
         """Return the first metric in a row that is not an accuracy, or ''.
 
         The metrics in the row of a group include the metrics of its subsets,
@@ -168,7 +168,7 @@ class RunResults:
             found += self._datasets_of(name)
         return found
 
-    def items(self, rows: Rows, folders: Folders,
+    def items(self, rows: RowByBenchmark, folders: Folders,
               whole: Mapping[str, int]) -> dict[tuple[str, str], int]:
         """Return on how many items each model ran, by model and benchmark.
 

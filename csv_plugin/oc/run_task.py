@@ -9,9 +9,9 @@ from opencompass.registry import TASKS
 
 
 def main() -> None:
-    kind, path = sys.argv[1:]
+    class_name, path = sys.argv[1:]
     config = Config.fromfile(path, format_python_code=False)
-    TASKS.get(kind)(config).run()
+    TASKS.get(class_name)(config).run()
 
 
 if __name__ == '__main__':

@@ -37,12 +37,13 @@ from csv_plugin.oc.run_checks import (COMMON_GROUPS, LOSS_INFERENCERS,
                                       check_benchmarks, check_models,
                                       names_in_run, of_losses, predictor_files,
                                       with_common_groups)
-from csv_plugin.oc.run_results import Row, RunResults
+from csv_plugin.oc.run_results import AccuracyRow, RunResults
 from csv_plugin.report.leaderboard_tables import (as_short_text,
                                                   write_leaderboard)
 from csv_plugin.report.leaderboards import (Leaderboard, known_in_run,
                                             predict_run)
-from csv_plugin.report.screen import next_line, shown_path, terminal_width
+from csv_plugin.report.screen import (next_command_line, shown_path,
+                                      terminal_width)
 
 #: What the mode column shows in rows that contain losses.
 LOSS_MODE = 'loss'
@@ -117,12 +118,12 @@ class PredictedSummarizer(DefaultSummarizer):
         # read, by label; the row of each benchmark that they predict; and the
         # leaderboard.
         self.usable: dict[str, Predictor] = {}
-        self.rows: dict[str, Row] = {}
+        self.rows: dict[str, AccuracyRow] = {}
         self.leaderboard: Optional[Leaderboard] = None
         # Step 3 sets, for each row of the table, the benchmark and the label
         # of the predictor that it shows. The entry is None for a row of
         # OpenCompass itself.
-        self.origins: list[Optional[tuple[str, str]]] = []
+        self.prediction_rows: list[Optional[tuple[str, str]]] = []
         # Step 4 sets the folder of the files, the name of the summary's file,
         # and the name of the leaderboard's files without an ending.
         self.folder = Path()
@@ -179,8 +180,8 @@ class PredictedSummarizer(DefaultSummarizer):
             # Python interpreter.
             program = Path(sys.executable).with_name('salience')
         work_dir = Path(self.work_dir)
-        line = next_line(program, 'predict', work_dir, '--page', 'report.html',
-                         *options)
+        line = next_command_line(program, 'predict', work_dir, '--page',
+                                 'report.html', *options)
         print(line, flush=True)
 
     # ---- step 1: results
@@ -298,7 +299,7 @@ class PredictedSummarizer(DefaultSummarizer):
                 if dataset.startswith(TEXTS) and TEXTS_METRIC in names:
                     shown[dataset] = [TEXTS_METRIC]
         table = super()._format_table(parsed, shown, *args, **kwargs)
-        self.origins = [None] * len(table)
+        self.prediction_rows = [None] * len(table)
         if self.leaderboard is not None:
             for benchmark, row in self.rows.items():
                 index = _index_behind(table, row)
@@ -322,7 +323,7 @@ class PredictedSummarizer(DefaultSummarizer):
             start = [name, '-', _safe_cell(label), PREDICTED_MODE]
             row = start + predictions.cells(benchmark, label)
             table.insert(index, row)
-            self.origins.insert(index, (benchmark, label))
+            self.prediction_rows.insert(index, (benchmark, label))
 
     # ---- step 4: files
 
@@ -366,16 +367,16 @@ class PredictedSummarizer(DefaultSummarizer):
         for model in models:
             header += [model + end for end in ENDS]
         found = [header]
-        for row, origin in zip(table[1:], self.origins[1:]):
+        for row, prediction in zip(table[1:], self.prediction_rows[1:]):
             names = list(row[:n_names])
             values = []
             limits = []
-            if origin is None:
+            if prediction is None:
                 for cell in row[n_names:]:
                     values.append('' if cell == '-' else cell)
                     limits += ['', '']
             else:
-                benchmark, label = origin
+                benchmark, label = prediction
                 for model in predictions.models:
                     predicted = predictions.at(model, benchmark, label)
                     values.append(_percent(predicted, 'value'))
@@ -429,7 +430,8 @@ def _safe_cell(name: str) -> str:
     return csv_cell(markdown(name))
 
 
-def _index_behind(table: Sequence[Sequence[str]], row: Row) -> Optional[int]:
+def _index_behind(table: Sequence[Sequence[str]],
+                  row: AccuracyRow) -> Optional[int]:
     """Return the index behind the last line of a row in OpenCompass's table.
 
     A row has one line per metric. If one of them has the metric of `row`, the

@@ -62,8 +62,8 @@ class _SteadyTask(BaseTask):
             yield model, configs
 
     @contextmanager
-    def noted(self, parts: Sequence[Config],
-              failed: list[str]) -> Iterator[None]:
+    def failures_recorded(self, parts: Sequence[Config],
+                          failed: list[str]) -> Iterator[None]:
         """Log an error in the `with` body, and record it for all `parts`.
 
         `parts` are configs from `parts()`. A file beside the results of each
@@ -128,13 +128,13 @@ class SteadyInferTask(_SteadyTask, OpenICLInferTask):
                 # Free the memory of the previous model.
                 self.model = None
                 loaded = None
-                with self.noted(parts, failed):
+                with self.failures_recorded(parts, failed):
                     self.model = build_model_from_cfg(model_cfg)
                     loaded = abbr
             if loaded is None:
                 continue
             for part in parts:
-                with self.noted([part], failed):
+                with self.failures_recorded([part], failed):
                     OpenICLInferTask(part).run(self.model, abbr)
         _raise_if_failed(failed)
 
@@ -152,6 +152,6 @@ class SteadyEvalTask(_SteadyTask, OpenICLEvalTask):
         failed: list[str] = []
         for _, parts in self.parts():
             for part in parts:
-                with self.noted([part], failed):
+                with self.failures_recorded([part], failed):
                     OpenICLEvalTask(part).run()
         _raise_if_failed(failed)

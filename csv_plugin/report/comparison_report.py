@@ -50,20 +50,21 @@ def conclusion(comparison: Comparison) -> str:
     return one_line(' '.join(sentences))
 
 
-def _verdict(part: Difference) -> str:
+def _verdict(difference: Difference) -> str:
     """State a difference in a sentence, with its interval and probability."""
-    of = f'accuracy on {part.benchmark}'
-    if part.of_losses:
+    of = f'accuracy on {difference.benchmark}'
+    if difference.of_losses:
         of = 'mean loss'
-    elif part.benchmark == MEAN:
+    elif difference.benchmark == MEAN:
         of = 'mean accuracy'
-    size = f'{number_of(part, part.value)}{_unit(part)}'
-    if part.of_losses and part.margin:
+    size = f'{number_of(difference, difference.value)}{_unit(difference)}'
+    if difference.of_losses and difference.margin:
         # The margin is `LOSS_MARGIN` times the mean loss of A.
-        share = LOSS_MARGIN * part.value / part.margin
+        share = LOSS_MARGIN * difference.value / difference.margin
         size += f', {100 * share:+.2f} %'
-    return (f'{_BEGINNINGS[part.verdict]}: {of} {size} ({interval_of(part)}), '
-            f'P(B better) {part.probability:.3f}.')
+    beginning = _BEGINNINGS[difference.verdict]
+    return (f'{beginning}: {of} {size} ({interval_of(difference)}), '
+            f'P(B better) {difference.probability:.3f}.')
 
 
 def _on_predictions(comparison: Comparison) -> list[str]:
@@ -76,9 +77,10 @@ def _on_predictions(comparison: Comparison) -> list[str]:
     if not predicted:
         return []
     named = []
-    for part in predicted:
-        if part.benchmark != MEAN and part.verdict in (BETTER, WORSE):
-            named.append(f'{part.benchmark} ({part.verdict})')
+    for difference in predicted:
+        if difference.benchmark != MEAN and difference.verdict in (BETTER,
+                                                                   WORSE):
+            named.append(f'{difference.benchmark} ({difference.verdict})')
     if not named:
         return ['No benchmark shows a predicted difference yet.']
     return [f'Predicted accuracies show a difference on {", ".join(named)}.']
@@ -89,19 +91,19 @@ def as_line(comparison: Comparison) -> str:
 
     The line has fields of the form NAME=VALUE.
     """
-    part = comparison.decisive
+    decisive = comparison.decisive
     a, b = comparison.models
     fields = {
-        'verdict': part.verdict.replace(' ', '_'),
-        'by': quote(name_of(part)),
-        'kind': part.kind,
+        'verdict': decisive.verdict.replace(' ', '_'),
+        'by': quote(name_of(decisive)),
+        'kind': decisive.kind,
         'about': comparison.about,
-        'difference': number_of(part, part.value),
-        'low': number_of(part, part.low),
-        'high': number_of(part, part.high),
-        'unit': 'loss' if part.of_losses else 'points',
-        'probability': f'{part.probability:.4f}',
-        'noise': '+'.join(part.noises),
+        'difference': number_of(decisive, decisive.value),
+        'low': number_of(decisive, decisive.low),
+        'high': number_of(decisive, decisive.high),
+        'unit': 'loss' if decisive.of_losses else 'points',
+        'probability': f'{decisive.probability:.4f}',
+        'noise': '+'.join(decisive.noises),
         'a': quote(a),
         'b': quote(b)
     }
@@ -111,16 +113,17 @@ def as_line(comparison: Comparison) -> str:
 
 def _legend(comparison: Comparison) -> list[str]:
     """Return lines that explain columns and verdicts."""
-    part = comparison.decisive
+    decisive = comparison.decisive
+    margin = number_of(decisive, decisive.margin, '')
     legend = [
         f'Intervals of {100 * comparison.level:g} %. Better or worse: the '
         'interval does not contain 0. No difference: it contains 0 and lies '
-        f'within the margin, {number_of(part, part.margin, "")}{_unit(part)} '
+        f'within the margin, {margin}{_unit(decisive)} '
         'for the difference that decides. Detectable: the smallest '
         'difference that is found with a probability of 80 %. SE: standard '
         'error.'
     ]
-    detectable = [part.detectable for part in comparison.differences]
+    detectable = [each.detectable for each in comparison.differences]
     if None in detectable:
         legend.append('None: no difference can be detected, as accuracies '
                       'would have to differ by more than 100 points.')
@@ -137,7 +140,7 @@ def _legend(comparison: Comparison) -> list[str]:
     return legend
 
 
-def _where_to_run(parts: list[Difference]) -> list[str]:
+def _where_to_run(predicted: list[Difference]) -> list[str]:
     """Return lines that say on which benchmarks to run both models.
 
     The lines group the benchmarks: losses decide there, a run would probably
@@ -147,15 +150,15 @@ def _where_to_run(parts: list[Difference]) -> list[str]:
     decided: list[str] = []
     worth_running: list[str] = []
     too_small: list[str] = []
-    for part in parts:
-        if part.by_items is None:
+    for difference in predicted:
+        if difference.by_items is None:
             continue
-        if part.verdict != UNCLEAR:
-            decided.append(part.benchmark)
-        elif abs(part.value) >= part.by_items:
-            worth_running.append(part.benchmark)
+        if difference.verdict != UNCLEAR:
+            decided.append(difference.benchmark)
+        elif abs(difference.value) >= difference.by_items:
+            worth_running.append(difference.benchmark)
         else:
-            too_small.append(part.benchmark)
+            too_small.append(difference.benchmark)
     if not decided and not worth_running and not too_small:
         return []
     lines = [
@@ -177,9 +180,9 @@ def _where_to_run(parts: list[Difference]) -> list[str]:
     return lines
 
 
-def _unit(part: Difference) -> str:
+def _unit(difference: Difference) -> str:
     """Return the unit to show after a number.
 
     It is empty for losses, whose unit is not known.
     """
-    return '' if part.of_losses else ' points'
+    return '' if difference.of_losses else ' points'

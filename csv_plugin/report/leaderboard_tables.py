@@ -26,7 +26,7 @@ from csv_plugin.report.leaderboards import FIELDS, Leaderboard
 from csv_plugin.report.notes import far_notes, item_notes, outcome, reasons
 from csv_plugin.report.screen import markdown_list, markdown_table
 
-#: The cells of a column, from its headers to its foot.
+#: The cells of a column of a table, from its headers on.
 Column = list[str]
 
 #: A row of `Leaderboard.rows`.
@@ -43,7 +43,7 @@ def as_text(board: Leaderboard, width: float = WIDTH) -> str:
     with the largest mean is first, see `Overall.best_first`.
     """
     names = _sorted(board, _names(board, MEAN_ERROR))
-    groups = _sorted_groups(board, _groups(board))
+    groups = _sorted_groups(board, _all_groups(board))
     table = side_by_side(names, groups, _N_HEADERS, width)
     parts = [table, wrapped(board.notes)]
     return '\n\n'.join(filter(None, parts))
@@ -229,7 +229,7 @@ def _main_groups(board: Leaderboard,
         yield _headed(benchmark, columns)
 
 
-def _groups(board: Leaderboard) -> Iterator[list[Column]]:
+def _all_groups(board: Leaderboard) -> Iterator[list[Column]]:
     """Yield groups of columns with the predictions of all predictors.
 
     Columns of differences, predicted minus observed, follow the predictions.

@@ -10,7 +10,7 @@ import numpy as np
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.arrays import Floats
 from csv_plugin.core.formatting import percent
-from csv_plugin.core.model_losses import mixed_engines
+from csv_plugin.core.model_losses import mixed_engine_notes
 from csv_plugin.core.overall import NamedJoint, Overall
 from csv_plugin.core.predicting import (ColumnsByLabel, ObservedAccuracies,
                                         Predictors, collect_features,
@@ -159,7 +159,7 @@ def predict_run(work_dir: FilePath,
     for model, folder in folders.items():
         if folder in infos:
             info_of_model[model] = infos[folder]
-    remarks = mixed_engines(info_of_model)
+    remarks = mixed_engine_notes(info_of_model)
     board = predict_columns(columns, folders, predictors, files, observed,
                             remarks, known, items, families)
     return board, columns

@@ -16,6 +16,7 @@ from csv_plugin.core.arrays import Floats
 from csv_plugin.core.escaping import same_look
 from csv_plugin.core.formatting import interval, number, percent
 from csv_plugin.core.measurement_units import measurement_notes
+from csv_plugin.core.metrics import known_mean
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import MEAN_ERROR, Overall, mean_misses
 from csv_plugin.core.predictions import (NOT_YET, OBSERVED, Missing,
@@ -94,14 +95,14 @@ def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
     ]
 
 
-class _OfModel(NamedTuple):
+class _Gap(NamedTuple):
     """Missing numbers of one model in one column, all for the same reason."""
     column: str
     model: str
     reason: str
 
 
-class _OfModels(NamedTuple):
+class _GapOfModels(NamedTuple):
     """Missing numbers in one column, for the same reason and benchmarks.
 
     They are missing for one or more models.
@@ -111,7 +112,7 @@ class _OfModels(NamedTuple):
     benchmarks: tuple[str, ...]
 
 
-class _OfColumns(NamedTuple):
+class _GapOfColumns(NamedTuple):
     """Missing numbers in one or more columns, all for the same reason.
 
     In each column, the numbers of the same models and benchmarks are missing.
@@ -138,16 +139,16 @@ def reasons(predictions: Predictions) -> Iterator[str]:
     for column, model, name in product(columns, models, benchmarks):
         gap = predictions.missing.get((model, name, column))
         if gap:
-            same = _OfModel(column, model, gap.reason)
+            same = _Gap(column, model, gap.reason)
             cells.append((same, name))
     of_models = []
     for key, names in _grouped(cells).items():
-        joined = _OfModels(key.column, key.reason, tuple(names))
+        joined = _GapOfModels(key.column, key.reason, tuple(names))
         of_models.append((joined, key.model))
     of_columns = []
     for gaps, same_models in _grouped(of_models).items():
         models_of_gap = tuple(same_models)
-        whole = _OfColumns(gaps.reason, gaps.benchmarks, models_of_gap)
+        whole = _GapOfColumns(gaps.reason, gaps.benchmarks, models_of_gap)
         of_columns.append((whole, gaps.column))
     for line, same_columns in _grouped(of_columns).items():
         named_models = _named(line.models, models, 'models')
@@ -402,13 +403,13 @@ def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:
     """
     shared = []
     others = []
-    for part in predictor.benchmarks:
-        found = _notes_on_fit(part)
+    for fit in predictor.benchmarks:
+        found = _notes_on_fit(fit)
         for note in found:
-            shared.append((note, part.benchmark))
-        for note in part.notes:
+            shared.append((note, fit.benchmark))
+        for note in fit.notes:
             if note not in found:
-                others.append(f'{part.benchmark}: {note}')
+                others.append(f'{fit.benchmark}: {note}')
     lines = _by_note(shared, predictor.names)
     return lines + others if verbose else lines
 
@@ -458,12 +459,14 @@ def outlier_notes(predictor: Predictor) -> list[str]:
     if not outliers:
         return lines
     everyone = np.ones(len(predictor.fit_models), bool)
-    with_all = _mean_points(judged_errors(predictor, everyone))
+    errors = judged_errors(predictor, everyone)
+    with_all = number(percent(known_mean(errors)))
     error = ('The mean absolute error of families left out is '
              f'{with_all} points.')
     is_sound = ~np.isin(predictor.fit_models, list(outliers))
     if is_sound.any():
-        without = _mean_points(judged_errors(predictor, is_sound))
+        errors = judged_errors(predictor, is_sound)
+        without = number(percent(known_mean(errors)))
         error = ('Without them, the mean absolute error of families left out '
                  f'is {without} points, with them {with_all}.')
     farthest_first = sorted(outliers, key=outliers.__getitem__, reverse=True)
@@ -475,12 +478,6 @@ def outlier_notes(predictor: Predictor) -> list[str]:
                  f'{first_names(named)}. {error} Check their losses and '
                  'accuracies.')
     return lines
-
-
-def _mean_points(errors: Floats) -> str:
-    """Return the mean of fractions in points, as a cell; '-' without any."""
-    mean = errors.mean() if len(errors) else math.nan
-    return number(percent(float(mean)))
 
 
 def _by_note(notes: Iterable[tuple[str, str]],
@@ -495,13 +492,13 @@ def _by_note(notes: Iterable[tuple[str, str]],
     return lines
 
 
-def _notes_on_fit(part: BenchmarkFit) -> list[str]:
+def _notes_on_fit(fit: BenchmarkFit) -> list[str]:
     """Return notes that users should read on the fit of one benchmark."""
-    notes = [note for note in part.notes if note.startswith(MIXED)]
-    if part.at_chance:
+    notes = [note for note in fit.notes if note.startswith(MIXED)]
+    if fit.at_chance:
         notes.append(NOT_YET)
-    if len(part.fit_models) < _ENOUGH:
-        notes.append(f'fitted to {len(part.fit_models)} models, so that '
+    if len(fit.fit_models) < _ENOUGH:
+        notes.append(f'fitted to {len(fit.fit_models)} models, so that '
                      f'intervals are wide: {_WOULD_DO}.')
     return notes
 
@@ -559,31 +556,35 @@ def chance_notes(accuracies: AccuracyTable,
     they are near chance, but the number of items is unknown, so that nothing
     tells whether they are above it. Arguments are as in `shortage_notes`.
     """
-    # A benchmark is named if at least `least` models were run on it. The best
-    # accuracy must be `far` standard errors below the chance level, or less
-    # than `far` standard errors above it. Where the number of items is
-    # unknown, it is `most` for the former and `fewest` for the latter.
-    most, fewest, least, far = 1000, 200, 3, 3
+    # A benchmark is named if at least `least_models` models ran it. The best
+    # accuracy must be more than `n_errors` standard errors below the chance
+    # level, or less than `n_errors` standard errors above it. An unknown
+    # number of items is taken to be `usual_items` for the former and
+    # `few_items` for the latter.
+    usual_items = 1000
+    few_items = 200
+    least_models = 3
+    n_errors = 3
     table = accuracies.select(fitted)
     lines = []
     for b, name in enumerate(table.benchmarks):
         on_benchmark = table.values[:, b]
         known = on_benchmark[~np.isnan(on_benchmark)]
-        if len(known) < least:
+        if len(known) < least_models:
             continue
         chance = float(table.chance[b])
         best = known.max()
         n_items = int(table.n_items[b])
         deviation = math.sqrt(chance * (1 - chance))
-        noise = deviation / math.sqrt(n_items or most)
-        largest_noise = deviation / math.sqrt(fewest)
-        if best < chance - far * noise:
+        noise = deviation / math.sqrt(n_items or usual_items)
+        largest_noise = deviation / math.sqrt(few_items)
+        if best < chance - n_errors * noise:
             lines.append(
                 f'{name}: all {len(known)} models to fit to are below its '
                 f'chance level of {percent(chance):.3g} %, the best with '
                 f'{percent(best):.1f} %. Check the chance level: 0 '
                 'with free answers, 1/k with k options.')
-        elif not n_items and best < chance + far * largest_noise:
+        elif not n_items and best < chance + n_errors * largest_noise:
             lines.append(
                 f'{name}: all {len(known)} models to fit to are near its '
                 f'chance level of {percent(chance):.3g} %. Give the number of '
@@ -609,8 +610,8 @@ def family_notes(families: Mapping[str, str],
         lines.append(f'models {names} {_DIFFER}. If they are one model, '
                      'remove all but one.')
     by_losses = []
-    for model, part in losses.items():
-        by_losses.append((part.tobytes(), model))
+    for model, own_losses in losses.items():
+        by_losses.append((own_losses.tobytes(), model))
     for models in _grouped(by_losses).values():
         own_families = {families[model] for model in models}
         if len(own_families) > 1:

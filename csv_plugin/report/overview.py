@@ -10,12 +10,9 @@ import numpy as np
 from csv_plugin.core.formatting import interval, number, percent
 from csv_plugin.core.predictions import OBSERVED
 from csv_plugin.core.text_tables import columns_that_fit, text_table
-from csv_plugin.report.leaderboard_tables import (mean_cells, percents,
+from csv_plugin.report.leaderboard_tables import (Column, mean_cells, percents,
                                                   rank_cells)
 from csv_plugin.report.leaderboards import Leaderboard
-
-#: The cells of a column, from its header on.
-Column = list[str]
 
 
 def overview(board: Leaderboard, width: int) -> tuple[str, str]:
@@ -108,8 +105,8 @@ def _table_of_models(board: Leaderboard, width: int) -> tuple[str, str]:
     """
     predictions = board.predictions
     order = board.overall.best_first()
-    left = [_sorted('model', predictions.models, order)]
-    left += _mean_columns(board, order)
+    first_columns = [_sorted('model', predictions.models, order)]
+    first_columns += _mean_columns(board, order)
     with_intervals = []
     without = []
     for b, name in enumerate(predictions.benchmarks):
@@ -117,16 +114,16 @@ def _table_of_models(board: Leaderboard, width: int) -> tuple[str, str]:
         with_intervals.append(_sorted(name, cells, order))
         cells_without = _cells_without_intervals(board, b)
         without.append(_sorted(name, cells_without, order))
-    whole = left + with_intervals
+    whole = first_columns + with_intervals
     if columns_that_fit(whole, width) == len(whole):
         return _text(whole, width), ''
-    n_fitting = columns_that_fit(left + without, width)
-    n_shown = max(n_fitting - len(left), 0)
+    n_fitting = columns_that_fit(first_columns + without, width)
+    n_shown = max(n_fitting - len(first_columns), 0)
     n_left_out = len(without) - n_shown
     left_out = 'intervals of single benchmarks'
     if n_left_out:
         left_out += f', and {n_left_out} of {len(without)} benchmarks'
-    return _text(left + without[:n_shown], width), left_out
+    return _text(first_columns + without[:n_shown], width), left_out
 
 
 def _text(columns: Sequence[Column], width: int) -> str:

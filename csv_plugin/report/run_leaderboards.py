@@ -64,24 +64,24 @@ def run_leaderboard(
     for model in run_models(work_dir):
         if model not in named:
             folders[model] = model
-    scores: dict[tuple[str, str], float | Missing] = {}
+    accuracy_of: dict[tuple[str, str], float | Missing] = {}
     for model in folders:
         accuracies = observed.get(model, {})
         for benchmark in benchmarks:
             if benchmark in accuracies:
-                scores[model, benchmark] = accuracies[benchmark]
+                accuracy_of[model, benchmark] = accuracies[benchmark]
                 continue
             reason = 'no accuracy in the run'
             if benchmark in other_metrics:
                 reason = why_no_accuracy(other_metrics[benchmark])
-            scores[model, benchmark] = Missing(reason)
+            accuracy_of[model, benchmark] = Missing(reason)
     items = {}
     for model, benchmark, n_items in leaderboard.get('items', ()):
         items[model, benchmark] = n_items
     if known is None:
         known = _known(leaderboard)
-    return predict_run(work_dir, folders, predictors, files, scores, progress,
-                       known, items, families)
+    return predict_run(work_dir, folders, predictors, files, accuracy_of,
+                       progress, known, items, families)
 
 
 def _known(leaderboard: Mapping[str, Any]) -> Optional[AccuracyTable]:

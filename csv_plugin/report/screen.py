@@ -43,7 +43,7 @@ def markdown_list(notes: Iterable[str]) -> list[str]:
     return [f'* {markdown(note)}' for note in notes]
 
 
-def next_line(*command: FilePath) -> str:
+def next_command_line(*command: FilePath) -> str:
     """Return a line with the command that the user may run next.
 
     Its arguments are quoted for the shell. A `Path` inside the working folder

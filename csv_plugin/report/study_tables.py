@@ -9,6 +9,7 @@ import numpy as np
 from csv_plugin.core.arrays import Booleans
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.formatting import ANY, counted, number, percent
+from csv_plugin.core.metrics import known_mean
 from csv_plugin.core.overall import MEAN_ERROR
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
@@ -146,7 +147,7 @@ def left_out_line(predictor: Predictor) -> str:
     if not len(errors):
         return ''
     return (f'Mean absolute error of families left out: '
-            f'{percent(errors.mean()):.1f} points, over '
+            f'{percent(known_mean(errors)):.1f} points, over '
             f'{counted(len(errors), "benchmark")}.')
 
 
@@ -187,8 +188,8 @@ def error_rows(study: Study) -> list[list[str]]:
     for name, errors in own.items():
         n_models = str(errors.n_models)
         add_row(names[name], n_models, [name])
-    judged = judged_benchmarks(study)
-    add_row(f'mean of {len(judged)}', '', judged)
+    main = benchmarks_with_error(study)
+    add_row(f'mean of {len(main)}', '', main)
     return rows
 
 
@@ -209,10 +210,10 @@ def short_table(study: Study) -> str:
     for name, errors in own.items():
         cells = _short_cells(own, baseline, [name])
         rows.append([names[name], str(errors.n_models), *cells])
-    judged = judged_benchmarks(study)
+    main = benchmarks_with_error(study)
     for method, by_benchmark in by_method.items():
-        cells = _short_cells(by_benchmark, baseline, judged)
-        rows.append([f'mean of {len(judged)} by {method}', '', *cells])
+        cells = _short_cells(by_benchmark, baseline, main)
+        rows.append([f'mean of {len(main)} by {method}', '', *cells])
     return text_table(rows)
 
 
@@ -259,7 +260,7 @@ def _short_cells(errors: ErrorsByBenchmark, baseline: ErrorsByBenchmark,
     return [
         number(percent(error)),
         number(ratio, '.2f'),
-        _of_intervals(_mean(coverages), error, '.0%')
+        _of_intervals(known_mean(coverages), error, '.0%')
     ]
 
 
@@ -275,7 +276,7 @@ def _of_intervals(value: float, error: float, digits: str) -> str:
     return number(value, digits)
 
 
-def judged_benchmarks(study: Study) -> list[str]:
+def benchmarks_with_error(study: Study) -> list[str]:
     """Return the main benchmarks with an error of the method under study.
 
     Benchmarks that are not predictable yet are left out, as in means of
@@ -312,27 +313,19 @@ def _wide_cells(errors: Sequence[BenchmarkErrors]) -> list[str]:
     correlations = []
     coverages = []
     widths = []
-    for part in errors:
-        sizes.append(part.mae)
-        correlations.append(part.spearman)
-        coverages.append(part.coverage)
-        if not math.isnan(part.coverage):
-            widths.append(part.width)
-    error = _mean(sizes)
+    for of_benchmark in errors:
+        sizes.append(of_benchmark.mae)
+        correlations.append(of_benchmark.spearman)
+        coverages.append(of_benchmark.coverage)
+        if not math.isnan(of_benchmark.coverage):
+            widths.append(of_benchmark.width)
+    error = known_mean(sizes)
     return [
         number(100 * error),
-        number(_mean(correlations), '.2f'),
-        _of_intervals(_mean(coverages), error, '.2f'),
-        _of_intervals(100 * _mean(widths), error, '.1f')
+        number(known_mean(correlations), '.2f'),
+        _of_intervals(known_mean(coverages), error, '.2f'),
+        _of_intervals(100 * known_mean(widths), error, '.1f')
     ]
-
-
-def _mean(values: Sequence[float]) -> float:
-    """Return the mean of the values that are not NaN; NaN if all are NaN."""
-    numbers = [value for value in values if not math.isnan(value)]
-    if not numbers:
-        return math.nan
-    return sum(numbers) / len(numbers)
 
 
 def summary(study: Study, title: str, wide: bool = False) -> str:
@@ -379,16 +372,16 @@ def write_report(path: FilePath,
     heading. `command` is the command that makes the report, and is shown in
     it. `remarks` are further notes.
     """
-    n_main = len(judged_benchmarks(study))
-    judged = []
+    n_main = len(benchmarks_with_error(study))
+    held_out_errors = []
     if study.predictions.held_out(study.predictions.methods[0]).any():
         table = markdown_table(error_rows(study))
         legend = _LEGEND.format(level=study.predictions.level, n_main=n_main)
-        judged = [table, legend.strip()]
+        held_out_errors = [table, legend.strip()]
         if f'({ANY})' in table:
-            judged.append(_ANY)
+            held_out_errors.append(_ANY)
         if study.predictions.not_yet:
-            judged.append(_ON_NOT_YET)
+            held_out_errors.append(_ON_NOT_YET)
     notes = [
         *far_notes(_of_method(study)),
         *remarks,
@@ -399,14 +392,14 @@ def write_report(path: FilePath,
         checked = 'Families left out'
     fits = [['benchmark', MEAN_ERROR]]
     errors = fit_errors(study.predictor)
-    for part, error in zip(study.predictor.benchmarks, errors):
-        fits.append([part.benchmark, error])
+    for fit, error in zip(study.predictor.benchmarks, errors):
+        fits.append([fit.benchmark, error])
     outliers = markdown_list(outlier_notes(study.predictor))
     parts = [
         f'# {title}',
         indent(visible(command), '    '),
         '\n'.join(outliers),
-        *judged,
+        *held_out_errors,
         f'## {checked}',
         markdown_table(fits),
         fit_legend(study.predictor),

@@ -39,13 +39,13 @@ def _conclusion(triage: Triage) -> str:
         return f'Nothing can be forecast: {reasons.pop()}'
     sentences = []
     if triage.runs:
-        sentences.append(_best(triage))
+        sentences.append(_stop_and_best(triage))
     if missing:
         sentences.append(f'Nothing is forecast for {missing}: see the notes.')
     return ' '.join(sentences)
 
 
-def _best(triage: Triage) -> str:
+def _stop_and_best(triage: Triage) -> str:
     """Say which runs to stop, and which run is most likely to end best.
 
     In the tables, a run is ranked among the runs whose budget is not larger.

@@ -223,7 +223,7 @@ def last_checkpoints(
     Runs and steps are found as in `describe_checkpoints`.
 
     Raises:
-        InputError: As in `describe_checkpoints` and `choose_measure`; or the
+        InputError: As in `describe_checkpoints` and `unit_of_training`; or the
             name of a model begins with the name of a run and @, but does not
             contain a step.
     """
@@ -258,7 +258,7 @@ def _tells_step(model: str) -> bool:
     return bool(run) and read_revision(name) is not None
 
 
-def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
+def unit_of_training(checkpoints: Sequence[Checkpoint]) -> str:
     """Return 'tokens' if the tokens of checkpoints are known, else 'steps'.
 
     Raises an `InputError` if the tokens of only some checkpoints are known.
@@ -277,7 +277,7 @@ def choose_measure(checkpoints: Sequence[Checkpoint]) -> str:
 
 def _amounts_done(checkpoints: Sequence[Checkpoint]) -> Floats:
     """Return the tokens of n checkpoints, or else their steps, `(n,)`."""
-    in_tokens = choose_measure(checkpoints) == 'tokens'
+    in_tokens = unit_of_training(checkpoints) == 'tokens'
     done = []
     for point in checkpoints:
         amount = point.tokens if in_tokens else point.step
@@ -310,7 +310,7 @@ def rows_by_run(
 
     Both arrays are `(n,)` for a run with n checkpoints. Runs are sorted by
     name, the checkpoints of a run by tokens. Checkpoints at 0 tokens are left
-    out. Errors are as in `choose_measure`.
+    out. Errors are as in `unit_of_training`.
     """
     done = _amounts_done(checkpoints)
     rows: dict[str, list[int]] = {}

@@ -45,9 +45,9 @@ class GainLaw:
     Args:
         runs (Sequence[str]): Names of the runs.
         families (Sequence[str]): Families of the runs.
-        now (NDArray): States at the share, the mean exponent first, then
+        at_share (NDArray): States at the share, the mean exponent first, then
             logarithms of K losses, `(n, 1 + K)`.
-        end (NDArray): States at the end, `(n, 1 + K)`.
+        at_end (NDArray): States at the end, `(n, 1 + K)`.
 
     Attributes:
         left_out: States at the end that are forecast from the runs of all
@@ -55,16 +55,16 @@ class GainLaw:
     """
 
     def __init__(self, runs: Sequence[str], families: Sequence[str],
-                 now: NDArray, end: NDArray) -> None:
+                 at_share: NDArray, at_end: NDArray) -> None:
         self.runs = tuple(runs)
         self.families = tuple(families)
-        self.now = now
-        self.end = end
-        self._middle = now.mean(axis=0)
-        self._weights = _inverse_squares(now - self._middle)
-        covariances = self._covariances(now)
-        gains = end - now
-        identity = np.eye(len(now))
+        self.at_share = at_share
+        self.at_end = at_end
+        self._middle = at_share.mean(axis=0)
+        self._weights = _inverse_squares(at_share - self._middle)
+        covariances = self._covariances(at_share)
+        gains = at_end - at_share
+        identity = np.eye(len(at_share))
         # Candidates for the penalty. A penalty of 1 is right if the noise of
         # gains has the same variance as the effect of a typical deviation.
         penalties = (.03, .1, .3, 1., 3., 10., 100.)
@@ -77,7 +77,7 @@ class GainLaw:
             if cost < least_cost:
                 least_cost = cost
                 self._dual = inverse @ gains
-                self.left_out = end - errors
+                self.left_out = at_end - errors
 
     def forecast(self, states: NDArray) -> Floats:
         """Forecast states at the end from `states` at the share.
@@ -97,14 +97,14 @@ class GainLaw:
         root mean square error of `left_out`, and at least 1. Since the worse
         runs are few, each of them counts as a family by itself.
         """
-        exponents = self.end[:, 0]
+        exponents = self.at_end[:, 0]
         errors_by_split = []
         for worse, better in worse_and_better(exponents):
             names = [self.runs[row] for row in worse]
-            now = self.now[worse]
-            end = self.end[worse]
-            law = GainLaw(names, names, now, end)
-            forecast = law.forecast(self.now[better])
+            at_share = self.at_share[worse]
+            at_end = self.at_end[worse]
+            law = GainLaw(names, names, at_share, at_end)
+            forecast = law.forecast(self.at_share[better])
             forecast_exponents = forecast[:, 0]
             errors = exponents[better] - forecast_exponents
             errors_by_split.append(errors)
@@ -121,7 +121,7 @@ class GainLaw:
         # penalty. It is so large that the penalty hardly reduces this gain.
         constant = 100.
         of_states = states - self._middle
-        of_runs = self.now - self._middle
+        of_runs = self.at_share - self._middle
         weighted = self._weights * of_states
         covariances: NDArray = weighted @ of_runs.T
         covariances += constant
@@ -220,19 +220,17 @@ class EarlierRuns:
         """Return the law from this share on, fitted to the runs `members`."""
         names = []
         families = []
-        now = []
-        end = []
+        at_share = []
+        at_end = []
         for run in members:
             family = self._families.get(run.name, run.name)
             names.append(run.name)
             families.append(family)
-            now.append(run.at(share))
-            end.append(run.states[-1])
+            at_share.append(run.state_at(share))
+            at_end.append(run.states[-1])
         if len({*families}) == 1:
             families = names
-        states = np.array(now)
-        states_at_end = np.array(end)
-        return GainLaw(names, families, states, states_at_end)
+        return GainLaw(names, families, np.array(at_share), np.array(at_end))
 
     def forecast(self, run: Run) -> Optional[LossForecast]:
         """Forecast the losses of an unfinished run at its budget.
@@ -248,14 +246,14 @@ class EarlierRuns:
         (state, ) = law.forecast(run.states[-1:])
         exponent = state[0]
         log_losses = state[1:]
-        earlier_exponents = law.end[:, 0]
+        earlier_exponents = law.at_end[:, 0]
         growth = 1.0
         if exponent > earlier_exponents.max():
             growth = law.growth
-        errors = law.end - law.left_out
+        errors = law.at_end - law.left_out
         loss_errors = growth * errors[:, 1:]
         # Growth multiplies variances by growth^2. The added variance, a share
         # of 1 - growth^-2, counts as common to all runs, so that it does not
         # change their order.
-        common = 1 - growth**-2
-        return LossForecast(log_losses, loss_errors, common)
+        common_share = 1 - growth**-2
+        return LossForecast(log_losses, loss_errors, common_share)

@@ -33,12 +33,12 @@ class LossForecast:
         logs: Expected logarithms of losses, `(K,)`.
         errors: Errors of n similar forecasts, in logarithms of losses,
             `(n, K)`.
-        common: Share of the error variance that all models have in common,
-            so that it does not change their order.
+        common_share: Share of the error variance that all models have in
+            common, so that it does not change their order.
     """
     logs: Floats
     errors: Floats
-    common: float = 0.0
+    common_share: float = 0.0
 
 
 def with_loss_errors(joint: Joint, predictor: Predictor, table: FeatureTable,
@@ -53,7 +53,7 @@ def with_loss_errors(joint: Joint, predictor: Predictor, table: FeatureTable,
         return joint
     n_models, n_benchmarks = joint.mean.shape
     covariance = np.zeros((n_models, n_benchmarks, n_benchmarks))
-    common = np.zeros(n_models)
+    common_shares = np.zeros(n_models)
     for m, forecast in enumerate(forecasts):
         if forecast is None:
             continue
@@ -61,8 +61,8 @@ def with_loss_errors(joint: Joint, predictor: Predictor, table: FeatureTable,
         changes = _changes(predictor, table, losses, forecast.errors)
         products = changes.T @ changes  # (B, B)
         covariance[m] = products / len(changes)
-        common[m] = forecast.common
-    return joint.with_errors(covariance, common)
+        common_shares[m] = forecast.common_share
+    return joint.with_errors(covariance, common_shares)
 
 
 def _changes(predictor: Predictor, table: FeatureTable, losses: NDArray,

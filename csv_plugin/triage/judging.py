@@ -16,8 +16,8 @@ from csv_plugin.core.predictions import MARKS
 from csv_plugin.core.predictor import LEVEL, Losses, Predictor
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.checkpoints import (Checkpoint, check_described,
-                                           choose_measure,
-                                           describe_checkpoints, known_budgets)
+                                           describe_checkpoints, known_budgets,
+                                           unit_of_training)
 from csv_plugin.triage.forecasting import EarlierRuns
 from csv_plugin.triage.future_losses import (LossForecast, log_losses,
                                              losses_of, with_loss_errors)
@@ -25,7 +25,7 @@ from csv_plugin.triage.notes import (first_reason, notes_on_backtests,
                                      notes_on_budgets, notes_on_result,
                                      notes_on_runs, notes_on_sizes,
                                      why_not_forecast)
-from csv_plugin.triage.result import End, Triage
+from csv_plugin.triage.result import TrainingEnd, Triage
 from csv_plugin.triage.runs import MEDIAN, OPTION, Run, runs_of
 from csv_plugin.triage.sizes import forecast_sizes
 
@@ -67,23 +67,23 @@ def judge_runs(predictor: Predictor,
             `Predictor.features`.
     """
     features = predictor.features(losses)
-    earlier: Optional[FeatureTable] = None
+    earlier_features: Optional[FeatureTable] = None
     models = features.models
     if history:
-        earlier = predictor.features(history)
-        models = (*models, *earlier.models)
+        earlier_features = predictor.features(history)
+        models = (*models, *earlier_features.models)
     notes: list[str] = []
     if checkpoints:
         notes = check_described('checkpoints', checkpoints, models)
     chosen = describe_checkpoints(features.models, checkpoints)
     past: Mapping[str, Checkpoint] = {}
-    if earlier is not None:
-        past = describe_checkpoints(earlier.models, checkpoints)
+    if earlier_features is not None:
+        past = describe_checkpoints(earlier_features.models, checkpoints)
         # No judged run may be in the history, too. `judge` checks this as
         # well, but only after the tables are joined, which fails if both have
         # the same model.
         _check_apart(chosen, past)
-        features = FeatureTable.concatenate([features, earlier])
+        features = FeatureTable.concatenate([features, earlier_features])
     triage = judge(predictor, features, chosen, past, budget, known=known)
     return replace(triage, notes=(*triage.notes, *notes))
 
@@ -125,7 +125,7 @@ def judge(
     not_forecast = {}
     for run in runs:
         tokens = float(run.tokens[-1])
-        end = End(run.name, tokens, run.budget)
+        end = TrainingEnd(run.name, tokens, run.budget)
         last = run.checkpoints[-1]
         losses = None
         if not run.finished:
@@ -138,12 +138,12 @@ def judge(
     for run_name in sorted({point.run for point in chosen.values()}):
         if run_name not in begun:
             not_forecast[run_name] = 'there is no checkpoint yet.'
-    measure = choose_measure([*chosen.values()])
+    measure = unit_of_training([*chosen.values()])
     notes = []
     for name, reason in refused.items():
         notes.append(f'{name} is left out: {reason}')
     notes += notes_on_runs(measure, runs, earlier, not_forecast)
-    if choose_measure([*past.values()]) == measure:
+    if unit_of_training([*past.values()]) == measure:
         notes += notes_on_budgets(measure, runs, earlier)
     notes += notes_on_backtests(predictor, features, runs, earlier)
     return _triage(predictor, features, runs, ends, measure, notes,
@@ -188,7 +188,7 @@ def judge_sizes(predictor: Predictor, features: FeatureTable,
             not_forecast[name] = reason
             notes.append(f'{name}: nothing is forecast, as {reason}')
         else:
-            end = End(name, 0., size.tokens)
+            end = TrainingEnd(name, 0., size.tokens)
             ends.append(_Ahead(end, None, forecast))
     return _triage(predictor, features, [], ends, 'tokens', notes,
                    not_forecast, None)
@@ -213,7 +213,7 @@ class _Ahead(NamedTuple):
     is the forecast of the losses at the end. It is None for a finished run,
     whose losses at the end are the losses of `last`.
     """
-    end: End
+    end: TrainingEnd
     last: Optional[str]
     losses: Optional[LossForecast]
 
@@ -268,14 +268,14 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
     flags = {flag: getattr(expected, flag) for flag in MARKS}
     forecasts = replace(forecasts, **flags)
     all_notes = [*notes, *notes_on_result(found, forecasts, known)]
-    measured = found.select(checkpoints)
-    all_notes += measurement_notes(measured.models,
-                                   measured.model_measurement_factors)
+    of_checkpoints = found.select(checkpoints)
+    all_notes += measurement_notes(of_checkpoints.models,
+                                   of_checkpoints.model_measurement_factors)
     return Triage.of(
         measure=measure,
         runs=runs,
-        predictions=measured,
-        ends=[part.end for part in ends],
+        predictions=of_checkpoints,
+        ends=[ahead.end for ahead in ends],
         forecasts=forecasts,
         joint=joint_of_ends,
         notes=all_notes,
@@ -285,9 +285,9 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
 def _check_apart(chosen: Mapping[str, Checkpoint],
                  past: Mapping[str, Checkpoint]) -> None:
     """Raise an `InputError` for a run that is also in the history."""
-    earlier = {point.run for point in past.values()}
+    earlier_names = {point.run for point in past.values()}
     for point in chosen.values():
-        if point.run in earlier:
+        if point.run in earlier_names:
             raise InputError(f'run {point.run!r}',
                              'a run that is not in the history',
                              'the same run in the history',
@@ -301,8 +301,8 @@ def _check_units(chosen: Mapping[str, Checkpoint],
     A run without a budget gets the usual budget of the earlier runs, so both
     must be measured in tokens, or both in steps.
     """
-    measure = choose_measure([*chosen.values()])
-    measure_before = choose_measure([*past.values()])
+    measure = unit_of_training([*chosen.values()])
+    measure_before = unit_of_training([*past.values()])
     budgets = known_budgets(chosen.values())
     for point in chosen.values():
         if point.run not in budgets and measure != measure_before:

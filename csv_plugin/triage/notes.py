@@ -14,7 +14,7 @@ from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.forecasting import LEAST_RUNS, EarlierRuns, GainLaw
 from csv_plugin.triage.future_losses import losses_of
 from csv_plugin.triage.runs import MEDIAN, Run
-from csv_plugin.triage.sizes import FAR, log_compute
+from csv_plugin.triage.sizes import MOST_TIMES_COMPUTE, log_compute
 
 
 def notes_on_runs(measure: str, runs: Sequence[Run], earlier: EarlierRuns,
@@ -140,7 +140,7 @@ def backtest_error(predictor: Predictor, features: FeatureTable,
     runs, not with observed accuracies.
     """
     accuracies = []
-    for states in (law.end, law.left_out):
+    for states in (law.at_end, law.left_out):
         logs = states[:, 1:]
         losses = losses_of(predictor, logs)
         table = FeatureTable(law.runs, features.columns, losses)
@@ -159,11 +159,11 @@ def notes_on_sizes(models: Mapping[str, ModelInfo],
     of_models = log_compute([*models.values()])
     difference = of_targets.max() - of_models.max()
     times = np.exp(difference)
-    if times > FAR:
+    if times > MOST_TIMES_COMPUTE:
         notes.append(
             f'The largest target has {times:.0f} times the compute of the '
-            f'largest model. Few forecasts beyond {FAR} times its compute '
-            'were checked.')
+            f'largest model. Few forecasts beyond {MOST_TIMES_COMPUTE} times '
+            'its compute were checked.')
     return notes
 
 

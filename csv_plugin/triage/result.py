@@ -38,7 +38,7 @@ FORECAST_FIELDS = ('run', 'benchmark', 'tokens', 'share', 'budget', 'forecast',
                    'probability_best', 'verdict')
 
 
-class End(NamedTuple):
+class TrainingEnd(NamedTuple):
     """The end of a run, or of a size that was not trained yet.
 
     `tokens` is the number of tokens (or steps) trained so far, 0 for a size.
@@ -86,7 +86,7 @@ class Triage:
     measure: str
     runs: tuple[Run, ...]
     predictions: Predictions
-    ends: tuple[End, ...]
+    ends: tuple[TrainingEnd, ...]
     forecasts: Predictions
     means: Floats
     orders: Mapping[str, RankRanges]
@@ -102,7 +102,7 @@ class Triage:
         measure: str,
         runs: Sequence[Run],
         predictions: Predictions,
-        ends: Sequence[End],
+        ends: Sequence[TrainingEnd],
         forecasts: Predictions,
         joint: Joint,
         notes: Sequence[str],
@@ -462,7 +462,7 @@ def _rivals(budgets: NDArray, budget: float) -> NDArray[np.intp]:
     return np.flatnonzero(budgets <= LONGER * budget)
 
 
-def _verdicts(ends: Sequence[End], budgets: NDArray,
+def _verdicts(ends: Sequence[TrainingEnd], budgets: NDArray,
               draws: Optional[NDArray]) -> tuple[str, ...]:
     """Return a verdict for each end.
 

@@ -77,13 +77,14 @@ class Run:
         return bool(self.shares[-1] == 1)
 
     def covers(self, share: float) -> bool:
-        """Return True if `at` knows the state at a share of the budget."""
+        """Return True if `state_at` knows the state at a share of the budget.
+        """
         # The first checkpoint also stands for shares that are smaller by up to
         # this factor.
         slack = 1.2
         return bool(self.shares[0] <= slack * share)
 
-    def at(self, share: float) -> Floats:
+    def state_at(self, share: float) -> Floats:
         """Return the state at a share of the budget, `(1 + K,)`.
 
         Between two checkpoints, states are interpolated linearly in the
@@ -94,12 +95,12 @@ class Run:
         indices = np.arange(last + 1)
         logs = np.log(self.shares)
         # The position among the checkpoints: an index with a fraction.
-        place = np.interp(np.log(share), logs, indices)
-        before = int(place)
+        position = np.interp(np.log(share), logs, indices)
+        before = int(position)
         after = min(before + 1, last)
-        part = place - before
-        of_before = (1 - part) * self.states[before]
-        of_after = part * self.states[after]
+        weight = position - before
+        of_before = (1 - weight) * self.states[before]
+        of_after = weight * self.states[after]
         return of_before + of_after
 
 
@@ -117,7 +118,7 @@ def runs_of(predictor: Predictor,
     checkpoint instead. Checkpoints at 0 tokens are left out.
 
     Raises:
-        InputError: As in `Run`, `choose_measure` and `known_budgets`.
+        InputError: As in `Run`, `unit_of_training` and `known_budgets`.
     """
     names = tuple(checkpoints)
     table = features.select(names)

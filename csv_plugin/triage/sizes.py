@@ -29,7 +29,7 @@ from csv_plugin.triage.future_losses import (LossForecast, Split,
 
 #: Errors of the law were measured on targets with up to this many times the
 #: compute of the largest fitted model. Few measurements lie beyond.
-FAR = 30
+MOST_TIMES_COMPUTE = 30
 #: Stands for the name of a family that no fitted model belongs to.
 NEW = ''
 

@@ -97,13 +97,13 @@ class TriageJob:
         Checkpoints whose dumps could not be used have a name, but no features.
         """
         earlier = find_dumps(self.history)
-        written = _written(earlier)
-        refused = self._read(written)
+        versions = _versions_of(earlier)
+        refused = self._read(versions)
         if self.history and len(refused) == len(earlier):
             raise InputError('history', 'losses of earlier, finished runs',
                              first_reason(refused, 'no dump'),
                              'Give other paths by --history, or omit it.')
-        features = self._features_of(written)
+        features = self._features_of(versions)
         return list(earlier), features
 
     def history_features(self) -> FeatureTable:
@@ -114,15 +114,15 @@ class TriageJob:
         _, features = self._read_history()
         return features
 
-    def _features_of(self, written: Mapping[str,
-                                            _DumpVersion]) -> FeatureTable:
+    def _features_of(self, versions: Mapping[str,
+                                             _DumpVersion]) -> FeatureTable:
         """Return the features of the dumps that could be used."""
         columns = self.predictor.columns
         n_units = len(columns.units)
         # `concatenate` needs an empty table if no dump can be used.
         no_losses = np.zeros((0, n_units))
         found = [FeatureTable((), columns, no_losses)]
-        for version in written.values():
+        for version in versions.values():
             if version in self._features:
                 found.append(self._features[version])
         return FeatureTable.concatenate(found)
@@ -138,14 +138,14 @@ class TriageJob:
         notes: list[str] = []
         if self.table and self._table is not None:
             notes += check_described(self.table, self._table, dumps | earlier)
-        written = _written(dumps | earlier)
-        refused = self._read(written, progress)
+        versions = _versions_of(dumps | earlier)
+        refused = self._read(versions, progress)
         known = None
         if self.known:
-            known, unused = read_known(self.known, written,
+            known, unused = read_known(self.known, versions,
                                        self.predictor.names, self.may_come)
             notes += unused
-        features = self._features_of(written)
+        features = self._features_of(versions)
         checkpoints = describe_checkpoints(dumps, self._table)
         history = describe_checkpoints(earlier, self._table)
         triage = judge(self.predictor, features, checkpoints, history,
@@ -153,16 +153,16 @@ class TriageJob:
         return replace(triage, notes=(*triage.notes, *notes))
 
     def _read(self,
-              written: Mapping[str, _DumpVersion],
+              versions: Mapping[str, _DumpVersion],
               progress: Progress = iter) -> dict[str, str]:
         """Read new dumps; return why some of them cannot be used, by name."""
         new = []
-        for name, version in written.items():
+        for name, version in versions.items():
             if version not in self._features:
                 new.append(name)
         refused = {}
         for name in progress(new):
-            version = written[name]
+            version = versions[name]
             place, _ = version
             features = result_or_missing(self._features_from, place)
             if isinstance(features, Missing):
@@ -177,12 +177,12 @@ class TriageJob:
         return self.predictor.features({dump.model: losses})
 
 
-def _written(dumps: Mapping[str, DumpPlace]) -> dict[str, _DumpVersion]:
+def _versions_of(dumps: Mapping[str, DumpPlace]) -> dict[str, _DumpVersion]:
     """Return the current version of each dump, by name."""
-    written: dict[str, _DumpVersion] = {}
+    versions: dict[str, _DumpVersion] = {}
     for name, place in dumps.items():
-        written[name] = place, place.stamp()
-    return written
+        versions[name] = place, place.stamp()
+    return versions
 
 
 def watch(update: Update, show: Show, complain: Complain,

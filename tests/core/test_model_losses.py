@@ -4,7 +4,7 @@ import dataclasses
 import pytest
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.model_losses import ModelLosses, mixed_engines
+from csv_plugin.core.model_losses import ModelLosses, mixed_engine_notes
 from csv_plugin.core.texts import Text, TextSet
 from tests.core.loss_dumps import INFO, SPANS, TEXTS, dump, row, whole
 from tests.runs import on_texts
@@ -80,8 +80,8 @@ def scored(**changes):
 ])
 def test_models_of_different_engines_and_number_formats(change, words):
     for same in (dict(tokenizer='words'), dict(versions={'torch': '3'})):
-        assert mixed_engines(scored(**same)) == []
-    [line] = mixed_engines(scored(**change))
+        assert mixed_engine_notes(scored(**same)) == []
+    [line] = mixed_engine_notes(scored(**change))
     assert 'transformers, bfloat16, no cache (a and 1 more); ' in line
     assert f'; {words} (c). Half precision' in line
 
@@ -92,7 +92,7 @@ def test_models_of_different_versions(package):
 
     def notes(*versions):
         models = (dataclasses.replace(INFO, versions=v) for v in versions)
-        return mixed_engines(dict(zip('abc', models)))
+        return mixed_engine_notes(dict(zip('abc', models)))
 
     old, new = {package: '4.57.6', 'torch': '2.13'}, {package: '5.24.0'}
     assert notes(old, {**old, 'torch': '3'}, {}) == []
@@ -104,7 +104,7 @@ def test_models_of_different_versions(package):
     # Beside the note about number formats.
     half = dataclasses.replace(INFO, dtype='float16', versions=new)
     assert len(
-        mixed_engines({
+        mixed_engine_notes({
             'a': dataclasses.replace(INFO, versions=old),
             'b': half
         })) == 2

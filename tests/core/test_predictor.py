@@ -8,7 +8,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_mean_loss_predictor, fit_predictor
-from csv_plugin.core.model_losses import mixed_engines
+from csv_plugin.core.model_losses import mixed_engine_notes
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
 from tests.runs import TEXTS, dump, model_losses, train
@@ -298,7 +298,7 @@ def test_notes_say_if_models_were_scored_in_different_ways():
     infos = {'a': info, 'b': replace(info, engine='vllm')}
     before = train()
     for old, new in zip(before.benchmarks, before.noted(infos).benchmarks):
-        assert new.notes == (*old.notes, *mixed_engines(infos))
+        assert new.notes == (*old.notes, *mixed_engine_notes(infos))
         assert len(new.notes) > len(old.notes)
     same = before.noted({'a': info})
     assert [part.notes for part in same.benchmarks

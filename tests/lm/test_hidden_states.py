@@ -115,7 +115,7 @@ def test_wrappers_that_are_the_whole_model_are_refused():
                                          (torch.float16, torch.float32)])
 def test_states_of_some_texts_at_a_time(given, kept, monkeypatch):
     """Parts of empty texts, such as the second, have none."""
-    monkeypatch.setattr(module, 'PART', 2)
+    monkeypatch.setattr(module, 'TEXTS_AT_ONCE', 2)
     empty = Text('e', ''), Text('f', '')
     texts, model = [*TEXTS[:2], *empty, TEXTS[2]], make('llama').to(given)
     seen = []

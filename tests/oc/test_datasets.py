@@ -5,7 +5,7 @@ from mmengine.config import Config
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.texts import Text, TextSet
 from csv_plugin.io.text_sets import write_texts
-from csv_plugin.oc.datasets import SalienceTextDataset, texts_of
+from csv_plugin.oc.datasets import SalienceTextDataset, texts_of_rows
 from tests.oc import tiny
 
 READER = dict(input_columns=[], output_column=None)
@@ -21,7 +21,7 @@ def test_texts_survive_the_host(answers, tmp_path):
     write_texts(tmp_path / 'texts.jsonl', texts)
     dataset = SalienceTextDataset(
         path='texts.jsonl', reader_cfg=READER, abbr='a')
-    assert texts_of(dataset.test) == texts_of(dataset.train) == texts
+    assert texts_of_rows(dataset.test) == texts_of_rows(dataset.train) == texts
     assert dataset.test[3]['sha256'] == texts.texts[3].sha256
 
 
@@ -29,10 +29,10 @@ def test_a_part_and_a_repetition(tmp_path):
     tiny.save_texts(tmp_path / 'texts.jsonl')
     part = SalienceTextDataset(
         path='texts.jsonl', reader_cfg=dict(READER, test_range='[2:5]'))
-    assert texts_of(part.test).texts == tiny.TEXTS.texts[2:5]
-    assert texts_of(part.train) == tiny.TEXTS
+    assert texts_of_rows(part.test).texts == tiny.TEXTS.texts[2:5]
+    assert texts_of_rows(part.train) == tiny.TEXTS
     with pytest.raises(InputError, match="'t0' twice"):
-        texts_of(
+        texts_of_rows(
             SalienceTextDataset(path='texts.jsonl', reader_cfg=READER,
                                 n=2).test)
 

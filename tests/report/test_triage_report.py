@@ -7,7 +7,7 @@ import pytest
 
 from csv_plugin.core.comparison import MEAN
 from csv_plugin.core.formatting import interval
-from csv_plugin.core.runs import run_of
+from csv_plugin.core.run_names import run_of
 from csv_plugin.report.triage_report import as_text, write_triage
 from csv_plugin.triage.checkpoints import Checkpoint
 from csv_plugin.triage.judging import judge_runs

@@ -5,10 +5,9 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.triage.checkpoints import (Checkpoint, check_described,
-                                           choose_measure,
                                            describe_checkpoints, known_budgets,
                                            last_checkpoints, read_checkpoints,
-                                           rows_by_run)
+                                           rows_by_run, unit_of_training)
 
 
 def table(tmp_path, text):
@@ -201,7 +200,7 @@ def test_rows_of_runs_rise_and_begin_after_the_untrained_model():
 def test_measure():
     with_tokens = Checkpoint('a', 1, 5.0)
     without = Checkpoint('a', 2)
-    assert choose_measure([with_tokens]) == 'tokens'
-    assert choose_measure([without, without]) == 'steps'
+    assert unit_of_training([with_tokens]) == 'tokens'
+    assert unit_of_training([without, without]) == 'steps'
     with pytest.raises(InputError, match="run 'a', step 2.*--checkpoints"):
-        choose_measure([with_tokens, without])
+        unit_of_training([with_tokens, without])

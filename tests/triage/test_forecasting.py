@@ -67,9 +67,9 @@ def test_a_family_is_left_out_as_a_whole():
 
 def test_states_between_checkpoints():
     run = make_run()
-    middle = run.at(np.sqrt(.1 * .2))
+    middle = run.state_at(np.sqrt(.1 * .2))
     assert middle == pytest.approx((run.states[0] + run.states[1]) / 2)
-    assert run.at(.05).tolist() == run.states[0].tolist()
+    assert run.state_at(.05).tolist() == run.states[0].tolist()
     assert run.covers(.084) and not run.covers(.08)
 
 
@@ -92,7 +92,7 @@ def test_families_of_earlier_runs():
     assert one.families == none.families == tuple(names)
     assert two.families == ('f', 'f', *names[2:])
     # The two worst runs are further off, if only better ones are known.
-    far = [np.abs(part.end - part.left_out)[0, 0] for part in (none, two)]
+    far = [np.abs(part.at_end - part.left_out)[0, 0] for part in (none, two)]
     assert far[1] > far[0]
 
 
@@ -109,7 +109,7 @@ def test_errors_grow_for_a_run_that_is_ahead_of_all():
     growth = earlier.law(.35).growth
     assert growth > 1
     assert ahead.errors == pytest.approx(growth * inside.errors)
-    assert (inside.common, ahead.common) == (0, 1 - growth**-2)
+    assert (inside.common_share, ahead.common_share) == (0, 1 - growth**-2)
 
 
 def test_an_unfinished_run_teaches_nothing():

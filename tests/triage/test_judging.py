@@ -64,7 +64,7 @@ def test_notes_have_the_error_of_the_backtest(predictor, history, early):
         predictor.predict(
             replace(features, models=tuple(EARLIER), values=losses)).values
         for losses in (losses_of(predictor, law.left_out[:, 1:]),
-                       losses_of(predictor, law.end[:, 1:])))
+                       losses_of(predictor, law.at_end[:, 1:])))
     error = 100 * np.abs(end - found).mean()
     [note] = [note for note in early.notes if 'Back-test' in note]
     assert note.startswith(

@@ -7,8 +7,8 @@ import pytest
 from csv_plugin.core.comparison import MEAN
 from csv_plugin.core.overall import rank_ranges
 from csv_plugin.core.predictions import Predictions
-from csv_plugin.triage.result import (FINISHED, GO_ON, NOT_BEGUN, STOP, End,
-                                      Triage)
+from csv_plugin.triage.result import (FINISHED, GO_ON, NOT_BEGUN, STOP,
+                                      TrainingEnd, Triage)
 
 NOISE = np.random.default_rng(0).normal(size=(4000, 4))
 
@@ -55,7 +55,7 @@ def judged(values,
     names = 'abcd'[:len(values)]
     budgets = budgets or [1.0] * len(values)
     ends = [
-        End(name, done * budget, budget)
+        TrainingEnd(name, done * budget, budget)
         for name, budget in zip(names, budgets)
     ]
     draws = np.array(values) + deviations * noise[:, :len(values)]
@@ -159,7 +159,8 @@ def test_means_are_over_the_main_benchmarks():
     both = Draws(draws)
     both.drawn[:, :, 1] = .4
     triage = Triage.of('tokens', [], table(''),
-                       [End('a', 1, 2), End('b', 1, 2)], part, both, [])
+                       [TrainingEnd('a', 1, 2),
+                        TrainingEnd('b', 1, 2)], part, both, [])
     assert np.array(triage.orders[MEAN]) == pytest.approx(
         np.array(triage.orders['easy']))
 
@@ -187,7 +188,7 @@ def test_what_is_printed_fits_into_100_columns():
     """Many benchmarks follow below, each row with its run again."""
     benchmarks = tuple(f'benchmark-{b}' for b in range(12))
     draws = Draws(np.array([.6, .3]) + .01 * NOISE[:, :2], len(benchmarks))
-    ends = [End('a', 1, 2), End('b', 1, 2)]
+    ends = [TrainingEnd('a', 1, 2), TrainingEnd('b', 1, 2)]
     triage = Triage.of('tokens', [], table('', benchmarks), ends,
                        table('ab', benchmarks), draws, [])
     text = str(triage)

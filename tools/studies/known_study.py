@@ -29,7 +29,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
-from csv_plugin.core.runs import run_of
+from csv_plugin.core.run_names import run_of
 from csv_plugin.io.checkpoint_names import read_revision
 from tools.studies.common import error_ratio, parser_of, tables_in
 from tools.studies.decisions_study import folds, zoo_folds

@@ -9,7 +9,7 @@ import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.measured import N_ITEMS, PART, Measured
+from csv_plugin.core.measured import EXTENT, N_ITEMS, Measured
 from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.io.known_benchmarks import benchmark_infos, known_benchmarks
 
@@ -111,7 +111,7 @@ def _n_items(name: str, records: Sequence[Measured], known: int) -> int:
     stated: set[int] = set()
     parts = []
     for record in records:
-        parts.append(record.facts.get(PART))
+        parts.append(record.facts.get(EXTENT))
         n_items = record.facts.get(N_ITEMS)
         if n_items:
             stated.add(n_items)

@@ -18,7 +18,7 @@ from typing import Any, Optional
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_choice, check_list
-from csv_plugin.core.measured import (METRIC, N_ITEMS, PART, SHOTS, SYSTEM,
+from csv_plugin.core.measured import (EXTENT, METRIC, N_ITEMS, SHOTS, SYSTEM,
                                       TEMPLATE, VERSION, Measured,
                                       check_measured, check_weights)
 from csv_plugin.core.metric_names import is_no_accuracy
@@ -222,7 +222,7 @@ class Run:
         return version if is_text else None
 
     def _items(self, leaves: Sequence[str]) -> dict[str, Any]:
-        """Return the facts `N_ITEMS` and `PART`.
+        """Return the facts `N_ITEMS` and `EXTENT`.
 
         They are the number of items of all `leaves` together, and whether it
         is 'all' or 'some' of the benchmark. Each is None if it is not stated.
@@ -244,7 +244,7 @@ class Run:
             part = 'some'
         elif 'limit' in config:
             part = 'all'
-        return {N_ITEMS: n_items, PART: part}
+        return {N_ITEMS: n_items, EXTENT: part}
 
     def _n_items(self, task: str, limit: Any) -> Optional[float]:
         """Return the number of items that were run; None if not stated."""
@@ -369,7 +369,7 @@ def _no_samples(runs: Iterable[Run]) -> str:
 
 def _cut(record: Measured) -> float:
     """Return a sort key: 0 for a complete run, else 1 / number of items."""
-    if record.facts[PART] != 'some':
+    if record.facts[EXTENT] != 'some':
         return 0
     n_items = record.facts[N_ITEMS] or 1
     return 1 / n_items

@@ -11,7 +11,7 @@ from csv_plugin.core.predictions import Prediction
 from csv_plugin.extras.pictures.style import (GREY, Look, Looks, explain,
                                               handle, looks, panels, picture,
                                               wrapped)
-from csv_plugin.triage.result import End, Triage
+from csv_plugin.triage.result import TrainingEnd, Triage
 from csv_plugin.triage.runs import Run
 
 
@@ -139,8 +139,8 @@ def _draw_predictions(axes: Axes, triage: Triage, run: Run, b: int, own: Look,
     axes.plot(run.tokens, percents, color=own.colour, ls=own.line, zorder=2)
 
 
-def _draw_forecast(axes: Axes, triage: Triage, end: End, b: int, own: Look,
-                   shift: float) -> None:
+def _draw_forecast(axes: Axes, triage: Triage, end: TrainingEnd, b: int,
+                   own: Look, shift: float) -> None:
     """Draw a forecast as a point with an error bar.
 
     A dotted line leads from the last prediction to the forecast. `shift` is

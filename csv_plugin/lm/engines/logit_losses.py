@@ -73,7 +73,8 @@ def _multiplies_16_bits(values: Tensor) -> bool:
 class FullLogits:
     """Logits that a model computed itself, `(N, V)`, of any float type.
 
-    The methods are the same as in `HeadLogits`.
+    The methods are the same as in `HeadLogits`, but `block` may return a part
+    of the model's own logits instead of a copy.
     """
 
     def __init__(self, values: Tensor) -> None:
@@ -86,7 +87,11 @@ class FullLogits:
         return FullLogits(self.values[index])
 
     def block(self, start: int, stop: int) -> Tensor:
-        """See `HeadLogits`."""
+        """Return the columns `start:stop` in fp32, `(N, stop - start)`.
+
+        If the logits are already fp32, the result shares their memory. So the
+        caller may overwrite it only if these logits came from `rows`.
+        """
         return self.values[:, start:stop].float()
 
 
@@ -132,13 +137,13 @@ def _losses_of_rows(logits: Logits, targets: Tensor) -> Tensor:
     for start in starts:
         stop = min(start + starts.step, logits.n_columns)
         block = logits.block(start, stop)
-        # For a target outside of this block, `found` is the logit of the first
-        # or last column, which `where` then ignores.
+        # For a target outside of this block, `logit_in_block` is the logit of
+        # the first or last column, which `where` then ignores.
         wanted = targets - start
         last_column = stop - start - 1
         column = wanted.clamp(0, last_column)
-        found = block.gather(1, column[:, None])[:, 0]
-        target_logit = found.where(column == wanted, target_logit)
+        logit_in_block = block.gather(1, column[:, None])[:, 0]
+        target_logit = logit_in_block.where(column == wanted, target_logit)
         peak_of_block = block.amax(dim=1)
         block -= peak_of_block[:, None]
         block.exp_()

@@ -33,7 +33,7 @@ _SMALLEST = np.finfo(np.float32).smallest_subnormal
 LOWEST = float(np.log(_SMALLEST, dtype=float))
 
 #: Arrays of token ids, one per row.
-Rows = Sequence[Integers]
+TokenRows = Sequence[Integers]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class RowEngine(ABC):
         """See `Engine`."""
 
     @abstractmethod
-    def row_scores(self, rows: Rows) -> Sequence[RowScores]:
+    def row_scores(self, rows: TokenRows) -> Sequence[RowScores]:
         """Return the log-probabilities of the ids of each row, row by row.
 
         A row has at least two ids, and at most `facts.context + 1` ids. The
@@ -73,7 +73,7 @@ class RowEngine(ABC):
         """See `Engine`."""
         rows = [window.row for window in windows]
         if windows and not self._is_tried:
-            _try_engine(self, rows)
+            _check_by_trials(self, rows)
             self._is_tried = True
         starts = range(0, len(windows), WINDOWS)
         for start in progress(starts):
@@ -88,7 +88,7 @@ class RowEngine(ABC):
             yield batch, losses
 
 
-def _log_probs(engine: RowEngine, rows: Rows) -> list[Floats]:
+def _log_probs(engine: RowEngine, rows: TokenRows) -> list[Floats]:
     """Return the log-probabilities of each row, in nats.
 
     An `InputError` if they are not between `LOWEST` and 0 up to rounding, or
@@ -121,7 +121,7 @@ def _log_probs(engine: RowEngine, rows: Rows) -> list[Floats]:
     return checked
 
 
-def _try_engine(engine: RowEngine, rows: Rows) -> None:
+def _check_by_trials(engine: RowEngine, rows: TokenRows) -> None:
     """Refuse an engine whose answers contradict each other.
 
     The log-probability of an id must not depend on the ids behind it, and the
@@ -138,14 +138,14 @@ def _try_engine(engine: RowEngine, rows: Rows) -> None:
     lengths = (2, 8, 16)
     longest = max(rows, key=len)
     trial_rows = [longest[:length] for length in lengths]
-    *parts, whole = _log_probs(engine, trial_rows)
-    for part in parts:
-        same_ids = whole[:len(part)]
-        if not np.allclose(same_ids, part, share, agreement):
+    *shorter_rows, longest_row = _log_probs(engine, trial_rows)
+    for shorter in shorter_rows:
+        same_ids = longest_row[:len(shorter)]
+        if not np.allclose(same_ids, shorter, share, agreement):
             raise _refused(
                 engine, 'the same log-probabilities of the first '
-                f'{len(part) + 1} ids of a row with and without the rest',
-                f'{_start(same_ids)} and {_start(part)}')
+                f'{len(shorter) + 1} ids of a row with and without the rest',
+                f'{_start(same_ids)} and {_start(shorter)}')
     # The largest number of ids that are tried at one position.
     most_ids = 32
     ids = np.unique(np.concatenate(rows))

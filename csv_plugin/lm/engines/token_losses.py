@@ -77,20 +77,20 @@ def token_losses(model: PreTrainedModel | Engine,
     # `closing` ends the generator at once if an error occurs here, so that the
     # model gets back its former mode.
     with closing(engine.score(windows, progress)) as batches:
-        for batch, found in batches:
+        for batch, batch_losses in batches:
             n_targets = sum(len(window.targets) for window in batch)
-            if len(found) != n_targets:
+            if len(batch_losses) != n_targets:
                 raise InputError(f'engine {facts.engine!r}',
                                  f'losses of {n_targets} tokens',
-                                 str(len(found)),
+                                 str(len(batch_losses)),
                                  'Update the engine, or use another one.')
-            parts = by_window(batch, found)
-            for window, part in zip(batch, parts):
+            by_text = by_window(batch, batch_losses)
+            for window, window_losses in zip(batch, by_text):
                 text = texts[window.text]
-                check_finite('losses', facts.model, text, part)
-                end = window.first + len(part)
+                check_finite('losses', facts.model, text, window_losses)
+                end = window.first + len(window_losses)
                 of_text = losses[window.text]
-                of_text[window.first:end] = part
+                of_text[window.first:end] = window_losses
     scored = []
     for text, tokens, values in zip(texts, tokenized, losses):
         n_chars = len(text.text)

@@ -34,7 +34,9 @@ class TransformersEngine(PublicNames):
 
     def __init__(self, model: PreTrainedModel) -> None:
         self.model = model
-        self._heads: list[Optional[nn.Linear]] = []
+        # `plain_head` of the model, which is looked for at the first scoring.
+        self._head: Optional[nn.Linear] = None
+        self._looked_for_head = False
 
     @property
     def facts(self) -> EngineFacts:
@@ -59,10 +61,11 @@ class TransformersEngine(PublicNames):
         model = self.model
         device = input_device(model)
         with evaluating(model):
-            if not self._heads:
+            if not self._looked_for_head:
                 probe = pad(windows[:1]).to(device)
-                self._heads.append(plain_head(model, probe))
-            head = self._heads[0]
+                self._head = plain_head(model, probe)
+                self._looked_for_head = True
+            head = self._head
             size = default_max_tokens(device, all_logits=head is None)
             run = partial(self._losses, head=head)
             batches = list(group_batches(windows, size))

@@ -5,7 +5,7 @@ import numpy as np
 
 from csv_plugin.core.conventions import InputError, PublicNames
 from csv_plugin.lm.engines.protocol import EngineFacts, optional_package
-from csv_plugin.lm.engines.row_engine import RowEngine, Rows, RowScores
+from csv_plugin.lm.engines.row_engine import RowEngine, RowScores, TokenRows
 
 
 class VLLMEngine(PublicNames, RowEngine):
@@ -41,7 +41,7 @@ class VLLMEngine(PublicNames, RowEngine):
             context=config.model_config.max_model_len - 2,
             versions={'vllm': self._package.__version__})
 
-    def row_scores(self, rows: Rows) -> list[RowScores]:
+    def row_scores(self, rows: TokenRows) -> list[RowScores]:
         """See `RowEngine`."""
         # With 0, vLLM returns only the log-probabilities of the ids in the
         # prompt. Each further id would cost a pass over the whole vocabulary.
@@ -61,10 +61,10 @@ class VLLMEngine(PublicNames, RowEngine):
         scores = []
         for row, answer in zip(rows, answers):
             # The first id has no log-probability.
-            _, *asked = row.tolist()
+            _, *scored_ids = row.tolist()
             _, *entries = answer.prompt_logprobs
             log_probs = []
-            for index, entry in zip(asked, entries):
+            for index, entry in zip(scored_ids, entries):
                 log_probs.append(entry[index].logprob)
             ids = np.array(answer.prompt_token_ids)
             scores.append(RowScores(ids, np.array(log_probs)))

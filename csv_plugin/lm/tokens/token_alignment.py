@@ -14,8 +14,15 @@ from numpy.typing import ArrayLike
 
 from csv_plugin.core.arrays import Booleans, Integers
 from csv_plugin.core.spans import TokenSpans, char_bounds
-from csv_plugin.lm.tokens.token_bytes import (readings, readings_of_all,
-                                              without_prefix_spaces)
+from csv_plugin.lm.tokens.token_bytes import (readings, without_prefix_spaces,
+                                              words_of_text)
+
+#: First letters of the Unicode categories of spaces and invisible characters
+#: (Z and C), of combining marks (M), and of all characters that are neither
+#: letters nor digits (also P, punctuation, and S, symbols).
+_INVISIBLE = 'CZ'
+_MARKS = 'M'
+_NO_LETTERS = 'CZMPS'
 
 
 def from_offsets(tokens: Sequence[str], is_unknown: Booleans,
@@ -43,12 +50,12 @@ def from_offsets(tokens: Sequence[str], is_unknown: Booleans,
         piece = text[starts[i]:ends[i]]
         if not _same_letters(tokens[i], piece):
             return None
-    return _tile(starts, ends, text)
+    return _spans_of_ranges(starts, ends, text)
 
 
-def from_surfaces(tokens: Sequence[str], added: Set[str],
-                  text: str) -> TokenSpans | None:
-    """Return spans of tokens that spell a text after normalisation.
+def from_token_strings(tokens: Sequence[str], added: Set[str],
+                       text: str) -> TokenSpans | None:
+    """Return spans of tokens whose strings spell a text after normalisation.
 
     Text and tokens are first compared casefolded, in compatibility form
     (NFKD). If they differ, spaces and invisible characters are removed, and if
@@ -56,20 +63,20 @@ def from_surfaces(tokens: Sequence[str], added: Set[str],
     to the vocabulary. The result is None if the joined tokens still differ
     from the text.
     """
-    for ignored in ('', 'CZ', 'CZM'):
+    for ignored in ('', _INVISIBLE, _INVISIBLE + _MARKS):
         chars = [_fold_char(char, ignored) for char in text]
         whole = ''.join(chars)
-        for words, added_words, counts in readings_of_all(tokens, added):
+        for words, added_words, counts in words_of_text(tokens, added):
             pieces = [_fold(word, ignored) for word in words]
             pieces = without_prefix_spaces(pieces, added_words, whole)
             if ''.join(pieces) != whole:
                 continue
             starts, ends = _character_ranges(pieces, chars)
             # Tokens of the same word share a character. Each of them gets the
-            # range of the whole word, which `_tile` divides.
+            # range of the whole word, which `_spans_of_ranges` divides.
             starts = np.repeat(starts, counts)
             ends = np.repeat(ends, counts)
-            return _tile(starts, ends, text)
+            return _spans_of_ranges(starts, ends, text)
     return None
 
 
@@ -117,11 +124,17 @@ def _empty_added_spaces(tokens: Sequence[str], starts: Integers,
             starts[i] = ends[i]
 
 
-def _tile(starts: Integers, ends: Integers, text: str) -> TokenSpans | None:
-    """Return byte spans that tile the text, from ranges of characters.
+def _spans_of_ranges(starts: Integers, ends: Integers,
+                     text: str) -> TokenSpans | None:
+    """Return byte spans that cover the text once, from ranges of characters.
 
-    Overlaps are divided and gaps are closed. The result is None if a gap
-    contains a visible character, or if the spans contradict each other.
+    `starts` and `ends`, `(n,)`, are the index of the first character of each
+    token, and the index after its last one. Characters in a gap between two
+    ranges go to the next token, except for combining marks at the start of the
+    gap, which go to the token before. Then `_cuts` chooses the byte at which
+    each token ends and the next one starts, so that overlaps are divided. The
+    result is None if a gap contains a visible character, or if the cuts are
+    not in order.
     """
     # A character is in a gap if all tokens that began at or before it have
     # also ended.
@@ -234,7 +247,7 @@ def _category(char: str) -> str:
 
 def _is_blank(char: str) -> bool:
     """Return whether a character is a space or invisible."""
-    return not _fold_char(char, 'CZ')
+    return not _fold_char(char, _INVISIBLE)
 
 
 @functools.lru_cache(maxsize=1 << 16)
@@ -261,8 +274,8 @@ def _is_space(token: str) -> bool:
 @functools.lru_cache(maxsize=1 << 18)
 def _same_letters(token: str, piece: str) -> bool:
     """Return whether a token has the same letters and digits as a piece."""
-    letters = _fold(piece, 'CZMPS')
+    letters = _fold(piece, _NO_LETTERS)
     for reading in readings(token):
-        if _fold(reading, 'CZMPS') == letters:
+        if _fold(reading, _NO_LETTERS) == letters:
             return True
     return False

@@ -1,4 +1,18 @@
-"""Read the text of tokens from their strings in the vocabulary."""
+"""Read the text of tokens from their strings in the vocabulary.
+
+These terms are used here and in `token_alignment`:
+
+* A *spelling* is a way in which a vocabulary writes the bytes of a token as a
+  string: by GPT-2's table of bytes, as SentencePiece does, or with signs for
+  parts of words.
+* A *piece* is what a token stands for in the text, as bytes or as a string. It
+  may be a part of a character.
+* A *word* is the string of one piece or, if pieces contain parts of the same
+  character, of these pieces together. So it consists of whole characters; it
+  need not be a word of a language.
+* A *reading* of a token is its word by one spelling. Several spellings can be
+  possible, as the strings do not tell their spelling.
+"""
 import codecs
 import functools
 import itertools
@@ -32,7 +46,7 @@ def from_bytes(tokens: Sequence[str], added: Set[str],
         # added tokens. Therefore a second attempt reads no token literally.
         verbatims = [literal, set()] if literal else [literal]
         for verbatim in verbatims:
-            pieces = _spell(tokens, verbatim, spelling)
+            pieces = _pieces_of(tokens, verbatim, spelling)
             if pieces is None:
                 continue
             positions = [i for i, t in enumerate(tokens) if t in verbatim]
@@ -52,25 +66,23 @@ def string_of(entry: str | bytes) -> str:
     return ''.join(map(_CHARS.__getitem__, entry))
 
 
-def readings_of_all(
+def words_of_text(
         tokens: Sequence[str],
         added: Set[str]) -> Iterator[tuple[list[str], list[int], list[int]]]:
-    """Yield the texts of tokens, once for each spelling that reads them all.
+    """Yield the words of a text, once for each spelling that reads all tokens.
 
-    Tokens that contain parts of the same character are joined to one word; any
-    other token is a word by itself. Each yielded tuple has the words, the
-    indices of the words that are `added` tokens, and the number of tokens of
-    each word.
+    Each yielded tuple has the words, the indices of the words that are `added`
+    tokens, and the number of tokens of each word.
     """
     literal = added & set(tokens)
     for spelling in (*_SPELLINGS, _without_word_sign):
-        pieces = _spell(tokens, literal, spelling)
-        groups = pieces and _whole_characters(pieces)
-        if groups:
+        pieces = _pieces_of(tokens, literal, spelling)
+        joined = pieces and _words_of(pieces)
+        if joined:
             words = []
             added_words = []
             counts = []
-            for index, (word, count) in enumerate(groups):
+            for index, (word, count) in enumerate(joined):
                 words.append(word)
                 counts.append(count)
                 if word in literal:
@@ -109,15 +121,15 @@ def without_prefix_spaces(pieces: list[_Str], added: Sequence[int],
 
 @functools.lru_cache(maxsize=1 << 18)
 def readings(token: str) -> tuple[str, ...]:
-    """Return the texts that a token may stand for, in different spellings.
+    """Return the readings of a token, one for each spelling.
 
-    A spelling is left out if the bytes of the token are not whole characters.
+    A spelling is left out if the piece does not consist of whole characters.
     """
     words = []
     for spelling in (_without_word_sign, _byte_level, _sentencepiece):
         data = spelling(token)
         if data is not None:
-            for word, _ in _whole_characters([data]):
+            for word, _ in _words_of([data]):
                 words.append(word)
     return tuple(words)
 
@@ -161,9 +173,9 @@ def _without_word_sign(token: str) -> bytes | None:
 _SPELLINGS = _byte_level, _sentencepiece
 
 
-def _spell(tokens: Sequence[str], verbatim: Set[str],
-           spelling: Callable[[str], bytes | None]) -> list[bytes] | None:
-    """Return the bytes of each token; None if one cannot be read.
+def _pieces_of(tokens: Sequence[str], verbatim: Set[str],
+               spelling: Callable[[str], bytes | None]) -> list[bytes] | None:
+    """Return the piece of each token, as bytes; None if one cannot be read.
 
     Tokens in `verbatim` are read literally, all other tokens by `spelling`.
     """
@@ -179,11 +191,10 @@ def _spell(tokens: Sequence[str], verbatim: Set[str],
     return [table[token] for token in tokens]
 
 
-def _whole_characters(pieces: Sequence[bytes]) -> list[tuple[str, int]]:
-    """Return pairs of a text of whole characters and its number of pieces.
+def _words_of(pieces: Sequence[bytes]) -> list[tuple[str, int]]:
+    """Return pairs of a word and its number of pieces.
 
-    Pieces with parts of the same character are joined. The list is empty if
-    the joined pieces are not UTF-8.
+    The list is empty if the joined pieces are not UTF-8.
     """
     decoder = codecs.getincrementaldecoder('utf-8')()
     words = []

@@ -21,7 +21,8 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.core.texts import Text, TextSet
-from csv_plugin.lm.tokens.token_alignment import from_offsets, from_surfaces
+from csv_plugin.lm.tokens.token_alignment import (from_offsets,
+                                                  from_token_strings)
 from csv_plugin.lm.tokens.token_bytes import from_bytes, string_of
 
 # Number of texts in one call of a tokenizer: enough to keep its threads busy,
@@ -132,13 +133,13 @@ def _aligned(tokenizer: PreTrainedTokenizerBase, text: Text, ids: Integers,
              tokens: list[str]) -> TokenSpans:
     """Return spans from an alignment of the token strings with the text."""
     # If possible, unknown tokens are replaced by the text they stand for.
-    surfaces = tokenizer.tokenize(text.text)
-    if not all(isinstance(surface, str) for surface in surfaces):
-        surfaces = tokens
-    elif tokenizer.convert_tokens_to_ids(surfaces) != ids.tolist():
-        surfaces = tokens
+    strings = tokenizer.tokenize(text.text)
+    if not all(isinstance(string, str) for string in strings):
+        strings = tokens
+    elif tokenizer.convert_tokens_to_ids(strings) != ids.tolist():
+        strings = tokens
     added = tokenizer.get_added_vocab().keys()
-    spans = from_surfaces(surfaces, added, text.text)
+    spans = from_token_strings(strings, added, text.text)
     if spans is None:
         raise InputError(
             f'text {text.text_id!r}, {_named(tokenizer)}',

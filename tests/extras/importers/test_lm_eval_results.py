@@ -8,7 +8,7 @@ import pytest
 
 from csv_plugin.cli.salience import main
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.measured import (METRIC, N_ITEMS, PART, SHOTS, SYSTEM,
+from csv_plugin.core.measured import (EXTENT, METRIC, N_ITEMS, SHOTS, SYSTEM,
                                       TEMPLATE, VERSION)
 from csv_plugin.extras.importers.left_out import LeftOut
 from csv_plugin.extras.importers.lm_eval_results import (
@@ -33,7 +33,7 @@ def test_every_version(tmp_path, version):
         assert table.values.tolist() == [[.62]]
     record, = table.measured
     stated = {METRIC: 'acc,none', SHOTS: '5', 'model': 'lab/m',
-              'revision': 'main', PART: 'all'}  # yapf: disable
+              'revision': 'main', EXTENT: 'all'}  # yapf: disable
     if version in VERSIONS[2:]:
         stated |= {'dtype': 'bfloat16', TEMPLATE: 'none',
                    SYSTEM: 'none', N_ITEMS: 100}  # yapf: disable
@@ -127,7 +127,7 @@ def test_a_run_of_some_items_replaces_no_whole_one(tmp_path, version, limit):
         read(cut, tmp_path / 'c')
     whole.unlink()
     with pytest.warns(UserWarning, match='some of the items of piqa'):
-        assert read(cut).measured[0].facts[PART] == 'some'
+        assert read(cut).measured[0].facts[EXTENT] == 'some'
 
 
 @pytest.mark.filterwarnings('ignore:results are of some')
@@ -206,7 +206,7 @@ def test_results_without_a_config_are_silent(tmp_path):
     path = write_results(tmp_path, '0.4.0', {'piqa': .6})
     change_json(path, lambda old: old.pop('config'))
     record, = read(path).measured
-    assert [record.facts[fact] for fact in ('model', PART)] == [None] * 2
+    assert [record.facts[fact] for fact in ('model', EXTENT)] == [None] * 2
 
 
 OLD = {
@@ -238,7 +238,7 @@ def test_results_of_0_3(tmp_path):
     table = read(path, **options)
     assert table.values.tolist() == [[.59, .18]]
     stated = {METRIC: 'acc_norm,none', SHOTS: '5', 'revision': 'step63000',
-              VERSION: '0', PART: 'all', TEMPLATE: None}  # yapf: disable
+              VERSION: '0', EXTENT: 'all', TEMPLATE: None}  # yapf: disable
     facts = table.measured[0].facts
     assert {fact: facts[fact] for fact in stated} == stated
 

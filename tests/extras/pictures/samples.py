@@ -15,7 +15,7 @@ from csv_plugin.extras.pictures import (CapabilityPoints, capability_picture,
                                         methods_picture, steps_picture,
                                         trajectory_picture)
 from csv_plugin.lm.head.training_steps import TrainingSteps
-from csv_plugin.triage.result import End
+from csv_plugin.triage.result import TrainingEnd
 from csv_plugin.triage.runs import Run
 
 FLOOR = np.array(0.2)
@@ -100,7 +100,7 @@ def some_triage(benchmarks: Sequence[str] = ('exam', 'other'),
             Run(run, tuple(rows[n * r:n * r + n]), np.array(tokens), budget,
                 np.zeros((n, len(benchmarks))), np.ones(n))
             for r, run in enumerate(runs)),
-        ends=tuple(End(run, tokens[-1], budget) for run in runs),
+        ends=tuple(TrainingEnd(run, tokens[-1], budget) for run in runs),
         predictions=table(rows, rise, .1, .2),
         forecasts=table(runs, ahead, .3, .05))
 

@@ -2,7 +2,8 @@
 import numpy as np
 import pytest
 
-from csv_plugin.lm.tokens.token_alignment import from_offsets, from_surfaces
+from csv_plugin.lm.tokens.token_alignment import (from_offsets,
+                                                  from_token_strings)
 from tests.lm.tokens.tokenizers import SPECIAL
 
 
@@ -51,7 +52,7 @@ def test_an_unknown_token_is_placed_by_its_offsets():
     assert offsets_spans(['a', '[UNK]'], [(0, 1), (2, 4)], 'a 好好') is None
 
 
-@pytest.mark.parametrize('surfaces, text, expected', [
+@pytest.mark.parametrize('strings, text, expected', [
     (['▁ﬁne', '▁', 'x'], 'fine  x'.replace('fi', 'ﬁ'), ['ﬁne', '  ', 'x']),
     (['the', '##re', '!'], ' The\tRE !', [' The', '\tRE', ' !']),
     (['▁the', '▁', '▁a'], 'THE  a', ['THE', ' ', ' a']),
@@ -78,8 +79,8 @@ def test_an_unknown_token_is_placed_by_its_offsets():
     (['ab'], 'a', None),
     ([], ' ', None),
 ])
-def test_surfaces_are_aligned_or_refused(surfaces, text, expected):
-    spans = from_surfaces(surfaces, {SPECIAL, '<▁é>'}, text)
+def test_surfaces_are_aligned_or_refused(strings, text, expected):
+    spans = from_token_strings(strings, {SPECIAL, '<▁é>'}, text)
     data = text.encode()
     covered = spans and [
         data[start:end] for start, end in zip(spans.starts, spans.ends)
