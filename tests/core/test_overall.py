@@ -84,6 +84,8 @@ def test_benchmarks_that_were_run_count():
     nothing = overall(OBSERVED * NAN)
     assert nothing.benchmarks == BENCHMARKS
     assert not np.isnan(nothing.values).any()
+    neither = overall(OBSERVED * NAN, VALUES * NAN)
+    assert neither.benchmarks == BENCHMARKS
     nowhere = overall(OBSERVED[:, :0], VALUES[:, :0])
     assert nowhere.methods == () and np.isnan(nowhere.observed).all()
 
