@@ -284,6 +284,23 @@ def test_pairs_that_go_together_move_each_other_more(joint):
     assert rise[0] > rise[1] > 1.5 * rise[2] > 0
 
 
+def test_correlations_that_cannot_be_are_replaced_by_the_nearest(joint):
+    """Benchmark 0 goes with 1 and with 2, which are opposites."""
+    joint = correlated(joint, .3)
+    shape = joint.model.left_out.errors.shape
+    errors = np.full(shape, NAN)
+    for first, i, j, sign in ((0, 0, 1, 1), (8, 0, 2, 1), (16, 1, 2, -1)):
+        errors[first:first + 8, i] = 1
+        errors[first:first + 8, j] = sign
+    joint.model.left_out = replace(
+        joint.model.left_out, errors=errors, uncertain=np.ones(shape))
+    given = joint.given(known((2, 0, joint.accuracies[2, 0] + .02)))
+    rise = (given.mean - joint.mean)[2] / np.sqrt(joint.variance[2])
+    # The correlations .95, .95 and -.95 become .5, .5 and -.5: without the
+    # negative eigenvalue, and with diagonal elements of 1.
+    np.testing.assert_allclose(rise / rise[0], [1, .5, .5], rtol=1e-6)
+
+
 def test_a_known_accuracy_is_weighed_as_by_the_formula(joint):
     """The mode of the posterior of all exponents of a family, by steps."""
     joint = correlated(joint, .5)

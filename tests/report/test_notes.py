@@ -53,6 +53,13 @@ def test_what_a_user_must_know(predictor, changes, words):
     assert line.startswith(f'easy: {words}')
 
 
+def test_nine_models_to_fit_to_are_enough(predictor):
+    assert learning_notes(changed(predictor, fit_models=tuple('abcdefghi'))) \
+        == []
+    few, = learning_notes(changed(predictor, fit_models=tuple('abcdefgh')))
+    assert few.startswith('easy: fitted to 8 models')
+
+
 def test_all_notes_of_the_training_come_on_demand(predictor):
     noted = changed(predictor, notes=(f'{MIXED}: a; b', 'x'))
     assert learning_notes(predictor) == []
@@ -130,6 +137,15 @@ def test_findings():
     assert far.startswith(
         'p: 1 of 4 observed accuracies lie outside of their intervals; about '
         '0 are expected to lie outside: m5 on b1')
+
+
+def test_means_leave_out_benchmarks_that_are_not_main_ones():
+    cells = make_cells(MODELS, ('b0', 'b1', 'b2', 'b3'), ['p'])
+    predictions = replace(
+        cells.board().predictions, outside_means=('b1', 'b3'))
+    notes = findings(predictions, Overall.of(predictions))
+    assert ('Means leave out benchmarks that are not main benchmarks: b1, b3.'
+            in [*notes])
 
 
 def test_one_in_ten_is_outside_by_chance():

@@ -65,6 +65,51 @@ def test_a_family_is_left_out_as_a_whole():
     assert copies.left_out[0, 0] > law.left_out[0, 0]
 
 
+@pytest.mark.parametrize('noise', [.01, .1, .2, .4, .8, 2.])
+def test_gains_follow_the_penalty_that_forecasts_other_families_best(noise):
+    """Kernel ridge regression, fitted anew without each family."""
+    rng = np.random.default_rng(3)
+    now = rng.normal(size=(12, 4)) * [1, .5, .3, .1]
+    end = now * 1.5 + noise * rng.normal(size=now.shape)
+    families = np.arange(12) // 3
+    new = rng.normal(size=(2, 4))
+    weights = 1 / now.var(axis=0)
+    weights[1:] = 1 / now.var(axis=0)[1:].sum()
+    middle = now.mean(axis=0)
+
+    def gains(kept, states, penalty):
+        known = now[kept] - middle
+        kernel = 100 + known * weights @ known.T
+        cross = 100 + (states - middle) * weights @ known.T
+        solved = np.linalg.solve(kernel + penalty * np.eye(len(known)),
+                                 (end - now)[kept])
+        return cross @ solved
+
+    costs = {}
+    for penalty in (.03, .1, .3, 1., 3., 10., 100.):
+        forecast = [
+            gains(families != family, now[families == family], penalty)
+            for family in range(4)
+        ]
+        left_out = now + np.concatenate(forecast)
+        cost = np.square(left_out - end)[:, 0].sum()
+        costs[cost] = penalty, left_out
+    penalty, left_out = costs[min(costs)]
+    law = GainLaw(TEN + ['a', 'b'], [str(f) for f in families], now, end)
+    np.testing.assert_allclose(law.left_out, left_out, rtol=1e-6)
+    expected = new + gains(np.full(12, True), new, penalty)
+    np.testing.assert_allclose(law.forecast(new), expected, rtol=1e-6)
+
+
+def test_errors_never_shrink_for_better_runs():
+    """Here only the worse runs are hard to forecast."""
+    rng = np.random.default_rng(5)
+    now = np.linspace(-2, 2, 10)[:, None] * [1, .1, .1]
+    end = now + 1
+    end[:5] += .2 * rng.normal(size=(5, 3))
+    assert GainLaw(TEN, TEN, now, end).growth == 1
+
+
 def test_states_between_checkpoints():
     run = make_run()
     middle = run.at(np.sqrt(.1 * .2))
