@@ -353,19 +353,3 @@ def test_what_the_first_method_cannot_predict_yet():
     assert cube(at_chance=at_chance).not_yet == ()
     at_chance[2, 1, 0] = True
     assert cube(at_chance=at_chance).not_yet == ('hard', )
-
-
-def test_intervals_that_cover_most_of_what_is_possible():
-    """More than half of what lies between guessing and 1."""
-    low, high = np.full((2, 3, 2, 2), .5)
-    low[0, 0, 0], high[0, 0, 0] = .1, .63
-    low[1, 0, 0], high[1, 0, 0] = .1, .62
-    low[0, 1, 0], high[0, 1, 0] = .1, .61
-    low[1, 1, 0], high[1, 1, 0] = .1, .59
-    at_chance = np.zeros((3, 2, 2), bool)
-    at_chance[2, 0] = True
-    low[2, 0], high[2, 0] = 0, 1
-    table = cube(low=low, high=high, at_chance=at_chance,
-                 chance={'easy': .25})  # yapf: disable
-    # The chance level of the other benchmark is not known.
-    assert np.argwhere(table.says_little[..., 0]).tolist() == [[0, 0], [0, 1]]
