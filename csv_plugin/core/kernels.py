@@ -578,7 +578,7 @@ def diagonals(matrices: NDArray) -> Floats:
 
 def add_to_diagonals(matrices: NDArray, values: NDArray) -> None:
     """Add values, `(N, K)`, to the diagonals of matrices, `(N, K, K)`."""
-    diagonal = np.arange(matrices.shape[1])
+    diagonal = np.arange(values.shape[1])
     matrices[:, diagonal, diagonal] += values
 
 

@@ -517,9 +517,9 @@ class Posterior:
         by_slope = by_distance * self.followed_losses
         by_slope = by_slope.sum(axis=1)
         by_scales = 2 * by_square + scales * by_slope
-        # Variances of the noise of targets if noise_b were 1.
+        # Variances of the noise of targets if noise_b were 1. Where there is
+        # no accuracy, `by_covariance` is 0.
         unit_noise = self.item_variance / line.slopes**2
-        unit_noise = np.where(self.seen, unit_noise, 0)
         by_own_variance = diagonals(by_covariance)
         by_noise = by_own_variance * unit_noise.T
         by_noise = applied.noise * by_noise.sum(axis=1)

@@ -288,6 +288,23 @@ def test_the_papers_models_and_scores(world, tmp_path, no_pictures, heads):
         assert row['in_sample'] == str(int(row['split'] != 'test'))
 
 
+GOES_WITH_DUMPS = ('texts', 'models', 'benchmarks')
+
+
+@pytest.mark.parametrize('left_out', ['', *GOES_WITH_DUMPS])
+def test_dumps_need_texts_models_and_benchmarks(tmp_path, capsys, left_out):
+    options = [
+        f'--{name}={tmp_path / name}' for name in GOES_WITH_DUMPS
+        if name != left_out
+    ]
+    found = refusal(capsys, 'fit', '--dumps', str(tmp_path), *options,
+                    f'--out={tmp_path}')  # yapf: disable
+    # If all options are given, a file that is not there is named.
+    expected = 'expected --texts, --models and --benchmarks or --tasks'
+    assert (expected in found) == bool(left_out)
+    assert left_out or str(tmp_path / 'models') in found
+
+
 FROM_DUMPS = dict(runs='', dumps='{}/dumps/*')
 
 

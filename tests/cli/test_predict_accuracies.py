@@ -147,7 +147,7 @@ def test_a_page_of_a_table(folder, capsys):
     html = Path('pages/predictions.html').read_text('utf-8')
     rows = csv_rows(Path('losses.csv'))
     assert all(f'<bdi>{row["model"]}</bdi>' in html for row in rows)
-    assert 'id="tokens"' not in html
+    assert 'id="tokens"' not in html and '<title>losses.csv: ' in html
     # Nothing is known that predictions could be compared with.
     assert '>diff<' not in html and 'id="misses"' not in html
     known = ['predict', '--losses', 'losses.csv', '--predictor', FIT,
@@ -163,6 +163,11 @@ def test_a_page_of_dumps_shows_their_tokens(folder):
     assert main([*call.split(), '--page', 'page.html']) == 0
     html = Path('page.html').read_text('utf-8')
     assert '<bdi>strong</bdi>' in html and '>ab</span>' in html
+    assert '<title>dumps: ' in html
+    two = call.replace('dumps', 'dumps/strong.safetensors '
+                       'dumps/weak.safetensors')
+    assert main([*two.split(), '--page', 'page.html']) == 0
+    assert '<title>Predictions: ' in Path('page.html').read_text('utf-8')
 
 
 def test_means_are_over_the_main_benchmarks_of_the_fit(folder):

@@ -102,6 +102,14 @@ def test_what_is_there_is_not_scored_again(texts, capsys):
                            ([*TOKENIZER, '--engine',
                              'vllm'], "engine 'vllm', found 'transformers'")):
         assert found in refusal(capsys, *OUT, f'mine={MODEL}', *options)
+    # A token without a loss, such as a first one, makes no right answers.
+    first, *others = before.texts
+    losses = first.losses.copy()
+    losses[0] = np.nan
+    write_dump('out/mine.safetensors',
+               replace(before, texts=(replace(first, losses=losses), *others)))
+    assert call(f'mine={MODEL}') == 0
+    assert 'is there' in capsys.readouterr().out
     # Texts from files are escaped.
     write_dump('out/mine.safetensors',
                replace(before, info=replace(before.info, dtype='a\x1b[2J')))

@@ -61,3 +61,47 @@ def test_one_family_shows_nothing_of_pairs():
     pairs = np.triu_indices(6, 1)
     np.testing.assert_allclose(found(40, 1)[pairs], BETWEEN)
     assert np.ptp(found(40, 2)[pairs]) > 0
+
+
+def test_correlations_are_as_by_the_formula():
+    """Pair by pair, with gaps, weights of families and noise of items."""
+    rng = np.random.default_rng(4)
+    n, stretch, between = 20, 1.3, .25
+    common = rng.normal(size=(n, 1))
+    errors = common * [2, 2, -1, 0] + 1.5 * rng.normal(size=(n, 4))
+    errors[rng.random((n, 4)) < .2] = np.nan
+    errors[0, 0] = 30.
+    share = rng.uniform(.3, 1, (n, 4))
+    share[np.isnan(errors)] = np.nan
+    families = np.array([0, 0, 1, 1, 1, 2, *range(3, 17)])
+    weight = 1 / np.sqrt(np.bincount(families))[families]
+    e = np.clip(errors / stretch, -3, 3)
+    for b in range(4):
+        seen = ~np.isnan(e[:, b])
+        e[:, b] /= np.sqrt(np.average(e[seen, b]**2, weights=weight[seen]))
+    estimates, scatters, totals = {}, {}, {}
+    for i, j in zip(*np.triu_indices(4, 1)):
+        root = np.sqrt(share[:, i] * share[:, j])
+        products = weight * e[:, i] * e[:, j] * root
+        expected = weight * root**2
+        total = np.nansum(expected)
+        estimate = np.nansum(products) / total
+        squares = [
+            np.nansum((products - estimate * expected)[families == family])**2
+            for family in range(17)
+        ]
+        estimates[i, j], totals[i, j] = estimate, total
+        scatters[i, j] = sum(squares) / total**2 * 17 / 16
+    estimate, scatter, total = (
+        np.array([*part.values()]) for part in (estimates, scatters, totals))
+    away = estimate - np.average(estimate, weights=total)
+    chance = (scatter * total).mean() / total
+    genuine = np.average(away**2 - scatter, weights=total**2)
+    assert 0 < genuine
+    expected = np.eye(4)
+    for pair, value in zip(estimates,
+                           between + away * genuine / (genuine + chance)):
+        expected[pair] = expected[pair[::-1]] = np.clip(value, -.95, .95)
+    left_out = LeftOut(errors, errors, errors, share)
+    matrix = correlations_of_pairs(left_out, stretch, families, between)
+    np.testing.assert_allclose(matrix, expected)

@@ -3,8 +3,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm, t
 
-from csv_plugin.core.calibration import (Tails, fit_correlation, fit_tails,
+from csv_plugin.core.calibration import (CANDIDATE_DEGREES, LeftOut, Tails,
+                                         doubt_of, fit_correlation, fit_tails,
                                          model_errors)
+from csv_plugin.core.curve import moments
 
 SHAPE = 600, 5
 ONES = np.ones(SHAPE)
@@ -94,3 +96,100 @@ def test_errors_of_models_are_root_mean_squares():
     errors = np.array([[3., 4.], [2., np.nan], [np.nan, np.nan]])
     np.testing.assert_allclose(
         model_errors(errors), [np.sqrt(12.5), 2, np.nan])
+
+
+# ---- the formulas, written out
+
+
+def few_errors(seed, n_models=30):
+    """Errors on three benchmarks with gaps, shares and weights, `(M, 3)`."""
+    rng = np.random.default_rng(seed)
+    errors = rng.normal(size=(n_models, 1)) + rng.normal(size=(n_models, 3))
+    errors[rng.random(errors.shape) < .2] = np.nan
+    share = rng.uniform(.2, 1, errors.shape)
+    weight = np.where(np.isnan(errors), 0, rng.uniform(.2, 1, (n_models, 1)))
+    return errors, share, weight
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_tails_have_the_largest_likelihood_of_all_candidates(seed):
+    errors, _, weight = few_errors(seed)
+    seen = ~np.isnan(errors)
+    best, likelihood = None, -np.inf
+    for degrees in (*CANDIDATE_DEGREES[:-1], 20.):  # Of 21 families.
+        for stretch in np.geomspace(1.1, 2, 15):
+            logs = t.logpdf(errors[seen], degrees, scale=stretch)
+            if logs @ weight[seen] > likelihood:
+                best, likelihood = (stretch, degrees), logs @ weight[seen]
+    found = fit_tails(errors, weight, 21, 2.5, 1.1)
+    assert (found.stretch, found.degrees) == pytest.approx(best)
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_the_correlation_is_as_by_the_formula(seed):
+    """By least squares, as if there were 15 pairs more without any."""
+    errors, share, weight = few_errors(seed)
+    total, expected = 0., 15.
+    for m in range(len(errors)):
+        for i, j in ((0, 1), (0, 2), (1, 2)):
+            one, two = np.clip(errors[m, [i, j]], -3, 3)
+            if not np.isnan(one + two):
+                root = np.sqrt(share[m, i] * share[m, j])
+                total += weight[m].max() * one * two * root
+                expected += weight[m].max() * root**2
+    assert .05 < total / expected < .95
+    found = fit_correlation(errors, share, weight)
+    assert found == pytest.approx(total / expected)
+
+
+def test_correlations_have_limits():
+    same = np.tile(np.linspace(-3, 3, 300)[:, None], 2)
+    ones = np.ones(same.shape)
+    assert fit_correlation(same, ones, ones) == .95
+    assert fit_correlation(same * [1, -1], ones, ones) == 0
+
+
+def test_models_that_lie_far_off_get_doubt():
+    """On the benchmarks that teach."""
+    errors = np.array([[4., 2, 9], [5, np.nan, 0], [2, 3, 9]])
+    errors = np.vstack([errors, [np.nan, np.nan, 9]])
+    deviations = np.array([.1, .2, .3]) * np.ones((4, 1))
+    found = doubt_of(errors, deviations, np.array([True, True, False]), 3.)
+    # Mean squares of 10, 25, 6.5 and none, minus 9.
+    expected = np.outer([1, 16, 0, 0], [.01, .04, .09])
+    expected[1, 1] = 0
+    np.testing.assert_allclose(found, expected, atol=1e-15)
+
+
+def test_errors_of_families_left_out_are_in_predicted_deviations():
+    rng = np.random.default_rng(0)
+    mean, variance = rng.normal(size=(4, 2)), rng.uniform(.1, 1, (4, 2))
+    floor, noise = np.array([.1, .25]), np.array([.01, .002])
+    observed = rng.uniform(.3, .9, (4, 2))
+    observed[1, 0] = np.nan
+    found = LeftOut.of(mean, variance, observed, floor, noise)
+    predicted, deviation = moments(mean, variance, floor, noise)
+    _, alone = moments(mean, variance, floor, 0 * noise)
+    predicted[1, 0] = deviation[1, 0] = alone[1, 0] = np.nan
+    np.testing.assert_allclose(found.accuracies, predicted)
+    np.testing.assert_allclose(found.deviations, deviation)
+    np.testing.assert_allclose(found.errors,
+                               (observed - predicted) / deviation)
+    np.testing.assert_allclose(found.exponent_share, (alone / deviation)**2)
+
+
+def test_errors_are_calibrated_on_the_benchmarks_that_teach():
+    """k models of a family count as sqrt(k) independent models."""
+    errors, share, _ = few_errors(5)
+    families = np.minimum(np.arange(30), 6)
+    sizes = np.bincount(families)[families]
+    nothing = np.full(errors.shape, np.nan)
+    left_out = LeftOut(nothing, nothing, errors, share)
+    teaching = np.array([True, False, True])
+    tails, between = left_out.calibrate(families, teaching, 2.5, 1.1)
+    errors, share = errors[:, teaching], share[:, teaching]
+    weight = ~np.isnan(errors) / np.sqrt(sizes)[:, None]
+    # One of the seven families has no error on these benchmarks.
+    assert (weight.sum(axis=1) == 0)[:6].sum() == 1
+    assert tails == fit_tails(errors, weight, 6, 2.5, 1.1)
+    assert between == fit_correlation(errors / tails.stretch, share, weight)

@@ -11,7 +11,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.comparing import compare
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.fitting import fit_mean_loss_predictor, fit_predictor
 from csv_plugin.core.losses import TokenLosses
 from csv_plugin.core.spans import TokenSpans
 from csv_plugin.report.comparison_report import as_text, conclusion
@@ -217,6 +217,20 @@ def test_what_items_would_show(predictor):
     assert 'by items' in text
     assert (part.by_items < part.size_to_detect) == (
         'smaller differences than losses do: easy.' in text)
+
+
+@pytest.mark.parametrize('units, kinds', [
+    (['t0', 't1'], {'loss', 'predicted'}), (['t0'], {'predicted'})
+])  # yapf: disable
+def test_losses_of_two_texts_have_noise_of_one_not(units, kinds):
+    tables = small_tables(n_units=2).only('easy')
+    values = tables.features.values[:, -len(units):]
+    features = FeatureTable.of_losses(tables.models, units, values)
+    fitted = fit_mean_loss_predictor(features, tables.accuracies,
+                                     tables.groups)
+    a, b = (features.select([model]) for model in tables.models[:2])
+    found = compare(a, b, predictor=fitted)
+    assert {part.kind for part in found.differences} == kinds
 
 
 def test_one_number_and_its_seeds_are_enough():

@@ -2,8 +2,10 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from csv_plugin.core.curve_model import mean_loss_model
+from csv_plugin.core.observed import filled_items
 from tests.core.worlds import observed, plain
 
 
@@ -33,6 +35,25 @@ def test_one_family_alone_has_wide_intervals():
     one = replace(whole, families=('one', ) * len(whole.families))
     loss = plain().units.mean(axis=1)
     model = mean_loss_model(loss, one)
+    # As large as if every exponent was off by 1.
+    assert model.variance.tolist() == [1, 1, 1]
     low, high = model.joint(np.tile(loss[:, None], 3)).intervals(.9)
     middle = np.argsort(loss)[len(loss) // 2]
     assert (high - low)[middle].min() > .2
+
+
+def test_the_scatter_about_curves_is_as_by_the_formula():
+    """It is what errors have beyond the noise of items."""
+    model = mean_loss_model(plain().units.mean(axis=1), observed())
+    checked, n_items = model.checked_accuracies, observed().n_items
+    n_items = filled_items(n_items)
+    for b in range(3):
+        p, y = checked[:, b], observed().accuracies[:, b]
+        seen = ~np.isnan(y)
+        p, y, floor = p[seen], y[seen], model.floor[b]
+        share = np.clip((p - floor) / (1 - floor), .01, .99)
+        slopes = (1 - floor) * share * (1 - share)
+        noise = p * (1 - p) / n_items[b]
+        scatter = ((y - p)**2 - noise).sum() / (slopes**2).sum()
+        assert model.variance[b] == pytest.approx(scatter)
+        np.testing.assert_allclose(model.usual_deviations[b], scatter**.5)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from csv_plugin.core.conventions import InputError, check_choice, check_known
 from csv_plugin.core.escaping import (csv_cell, did_you_mean, from_csv_cell,
-                                      is_file_name, markdown, one_line)
+                                      is_file_name, markdown, one_line,
+                                      slightly_other)
 from tests.hostile_names import FORMULAS, LEADING_OUT, MARKS, NAMES, USUAL
 
 SIGNS = ('=', '+', '-', '@', '＝', '＋', '－', '＠')
@@ -35,6 +36,24 @@ def test_misspelt_names(wrong, right):
         with pytest.raises(InputError) as error:
             check('names', names, known, 'Correct it.')
         assert str(error.value).endswith(f'. {asked}Correct it.')
+
+
+@pytest.mark.parametrize('name, other, is_slightly_other', [
+    ('wikitext', 'wikitexts', True),
+    ('wikitext', 'wiki texts', True),
+    ('wikitext', 'wikitekst', True),
+    ('wikitext', 'wikitekxst', True),
+    ('wikitext', 'wikitextabc', False),  # Three letters.
+    ('abcdef', 'abcxyzef', False),  # Three letters of eight.
+    ('code', 'coda', True),
+    ('code', 'cards', False),  # Of few letters, a third may differ.
+    ('law', 'lxx', False),
+    ('wiki1', 'wiki2', False),
+])  # yapf: disable
+def test_names_that_differ_slightly(name, other, is_slightly_other):
+    for one, two in ((name, other), (other, name)):
+        found = slightly_other(one, ['something', two])
+        assert found == (two if is_slightly_other else '')
 
 
 def test_no_cell_is_a_formula():

@@ -230,3 +230,17 @@ def test_rows_are_sorted_and_copies_found(shape):
         row for row in order if rows.index(rows[row]) == row
     ]
     assert first.tolist() == [rows.index(row) for row in rows]
+
+
+def test_losses_may_be_0_but_not_negative():
+    """A model may know a text by heart."""
+    table = FeatureTable.of_losses(['m', 'n'], ['a', 'b'], [[0, 1], [2, 0]])
+    assert table.values.tolist() == [[0, 1], [2, 0]]
+    with pytest.raises(InputError, match='0 or more, found -0.5'):
+        FeatureTable.of_losses(['m'], ['a', 'b'], [[-.5, 1]])
+
+
+@pytest.mark.parametrize('uniform', [[.5, NAN], [np.inf, .5], [0, 0], [1]])
+def test_coefficients_that_make_no_mean(uniform):
+    with pytest.raises(InputError, match='finite uniform coefficients'):
+        Columns(('a', 'b'), np.array(uniform), 'texts')

@@ -252,3 +252,14 @@ def test_one_family_is_enough():
                               tables.groups)
     found = predictor.predict(tables.features)
     assert np.isfinite([found.values, found.low, found.high]).all()
+
+
+def test_losses_may_not_be_negative():
+    """The baseline takes other features, too."""
+    tables = small_tables().only('easy')
+    values = tables.features.values.copy()
+    values[3, 1] = -.1
+    features = replace(tables.features, values=values)
+    with pytest.raises(InputError, match='0 or more, found -0.1'):
+        fit_predictor(features, tables.accuracies, tables.groups)
+    fit_mean_loss_predictor(features, tables.accuracies, tables.groups)

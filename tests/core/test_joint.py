@@ -1,11 +1,14 @@
 """Views of the joint distribution of accuracies."""
 from dataclasses import replace
 from itertools import combinations, product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
-from csv_plugin.core.curve import accuracy_of, item_variance
+from csv_plugin.core.calibration import Tails
+from csv_plugin.core.curve import accuracy_of, item_variance, moments
 from csv_plugin.core.joint import Joint
 from tests.core.worlds import N_MODELS, fitted, plain
 
@@ -197,6 +200,114 @@ def test_some_models_are_taken_from_all(joint):
                                joint.model_correlations[:, rows][:, :, rows])
 
 
+# ---- the formulas, written out
+
+BETWEEN, STRETCH, DEGREES = .3, 1.2, 5.
+
+
+def by_hand(covariances):
+    """Three models on two benchmarks, with these covariances of exponents."""
+    model = SimpleNamespace(
+        floor=np.array([.1, .25]),
+        noise=np.array([.01, .002]),
+        tails=Tails(STRETCH, DEGREES),
+        benchmark_correlation=BETWEEN,
+        covariance=lambda _: covariances)
+    mean = np.array([[-1, .5], [.3, 2], [1, -.5]])
+    variance = np.diagonal(covariances, axis1=1, axis2=2).T
+    return Joint.of(model, [], mean, variance)
+
+
+@pytest.fixture(scope='module')
+def covariances():
+    rng = np.random.default_rng(8)
+    parts = rng.normal(size=(2, 3, 4))
+    return .3 * parts @ parts.transpose(0, 2, 1)
+
+
+def correlations_of(covariances):
+    deviation = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
+    return covariances / deviation[:, :, None] / deviation[:, None]
+
+
+def test_intervals_and_sums_are_as_by_the_formulas(covariances):
+    joint, level = by_hand(covariances), .8
+    model, quantile = joint.model, STRETCH * t.ppf(.9, DEGREES)
+    deviation = np.sqrt(joint.variance)
+    expected, errors = moments(joint.mean, joint.variance, model.floor,
+                               model.noise, 41)
+    np.testing.assert_allclose(joint.accuracies, expected)
+    np.testing.assert_allclose(joint.expected_errors, STRETCH * errors)
+    ends = [
+        accuracy_of(joint.mean + sign * quantile * deviation, model.floor)
+        for sign in (-1, 1)
+    ]
+    halves = np.abs(expected - ends)
+    noises = quantile * np.sqrt(model.noise * item_variance(np.array(ends)))
+    low = expected - np.hypot(halves, noises)[0]
+    high = expected + np.hypot(halves, noises)[1]
+    np.testing.assert_allclose(
+        joint.intervals(level), np.clip([low, high], 0, 1))
+    # Correlations of all pairs of models on all pairs of benchmarks.
+    alone = correlations_of(covariances)
+    mean = alone.mean(axis=0)
+    within = (1 - BETWEEN) * alone + BETWEEN * mean
+    np.testing.assert_allclose(joint.model_correlations, within)
+    rng = np.random.default_rng(9)
+    for _ in range(5):
+        weights = rng.normal(size=(3, 2))
+        value = (weights * expected).sum()
+        squares = np.zeros(2)
+        for side in (0, 1):
+            # The side of each accuracy on which the sum falls, or rises.
+            of = np.where(weights > 0, side, 1 - side)
+            for i, b in np.ndindex(3, 2):
+                squares[side] += (weights[i, b] * noises[of[i, b], i, b])**2
+                for j, c in np.ndindex(3, 2):
+                    r = within[b, i, j] if b == c else BETWEEN * mean[i, j]
+                    squares[side] += (
+                        weights[i, b] * halves[of[i, b], i, b] * r *
+                        weights[j, c] * halves[of[j, c], j, c])
+        found = joint.sum(weights, level)
+        below, above = np.sqrt(squares)
+        # No end lies beyond the same sum of the ends of single intervals.
+        limits = np.sort(weights * joint.intervals(level), axis=0)
+        least, most = limits.sum(axis=(1, 2))
+        ends = max(value - below, least), min(value + above, most)
+        np.testing.assert_allclose(found[:3], [value, *ends])
+        half = value - ends[0] if value > 0 else ends[1] - value
+        positive = t.cdf(value / half * quantile / STRETCH, DEGREES)
+        assert found.positive == pytest.approx(positive)
+
+
+def test_errors_are_added_as_by_the_formulas(covariances):
+    """A part of each variance is common to all models."""
+    joint = by_hand(covariances)
+    rng = np.random.default_rng(10)
+    parts = rng.normal(size=(3, 2, 3))
+    added, common = parts @ parts.transpose(0, 2, 1), np.array([0, .3, .8])
+    found = joint.with_errors(added, common)
+    np.testing.assert_array_equal(found.mean, joint.mean)
+    within = joint.model_correlations * 0
+    for b, i, j in np.ndindex(2, 3, 3):
+        deviations = np.sqrt(joint.variance[[i, j], b].prod())
+        within[b, i, j] = joint.model_correlations[b, i, j] * deviations
+        one, two = added[i, b, b], added[j, b, b]
+        within[b, i, j] += one if i == j else np.sqrt(common[i] * one *
+                                                      common[j] * two)
+    variance = np.diagonal(within, axis1=1, axis2=2).T
+    np.testing.assert_allclose(found.variance, variance)
+    np.testing.assert_allclose(found.model_correlations,
+                               correlations_of(within))
+    # With two benchmarks, there is one covariance between them.
+    for m in range(3):
+        covariance = BETWEEN * np.sqrt(joint.variance[m].prod())
+        covariance += added[m, 0, 1]
+        expected = covariance / np.sqrt(variance[m].prod())
+        assert found.rho[m] == pytest.approx(np.clip(expected, 0, 1))
+    assert 0 in found.rho and found.rho.max() > 0
+
+
 # ---- known accuracies
 
 
@@ -319,6 +430,23 @@ def test_pairs_that_go_together_move_each_other_more(joint):
     given = joint.given(known((2, 0, joint.accuracies[2, 0] + .1)))
     rise = (given.mean - joint.mean)[2] / np.sqrt(joint.variance[2])
     assert rise[0] > rise[1] > 1.5 * rise[2] > 0
+
+
+def test_correlations_that_cannot_be_are_replaced_by_the_nearest(joint):
+    """Benchmark 0 goes with 1 and with 2, which are opposites."""
+    joint = correlated(joint, .3)
+    shape = joint.model.left_out.errors.shape
+    errors = np.full(shape, NAN)
+    for first, i, j, sign in ((0, 0, 1, 1), (8, 0, 2, 1), (16, 1, 2, -1)):
+        errors[first:first + 8, i] = 1
+        errors[first:first + 8, j] = sign
+    joint.model.left_out = replace(
+        joint.model.left_out, errors=errors, exponent_share=np.ones(shape))
+    given = joint.given(known((2, 0, joint.accuracies[2, 0] + .02)))
+    rise = (given.mean - joint.mean)[2] / np.sqrt(joint.variance[2])
+    # The correlations .95, .95 and -.95 become .5, .5 and -.5: without the
+    # negative eigenvalue, and with diagonal elements of 1.
+    np.testing.assert_allclose(rise / rise[0], [1, .5, .5], rtol=1e-6)
 
 
 def test_a_known_accuracy_is_weighed_as_by_the_formula(joint):

@@ -3,10 +3,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.cluster.hierarchy import fcluster, linkage
 
 from csv_plugin.core.families import family_numbers
 from csv_plugin.core.kernels import (PARTS, AnswerStandardiser, Standardiser,
-                                     UnitLosses, covariances, noise_of_units,
+                                     UnitLosses, covariances, middle_and_width,
+                                     noise_of_units, parts_of_benchmark,
                                      shared_parts, typical_losses, variances,
                                      wiener)
 from csv_plugin.core.settings import Settings
@@ -166,3 +168,158 @@ def test_units_that_most_models_know_by_heart(logarithms, n_zero):
         place.unit_deviations).all()
     assert standardiser.slope(units[0])[2] == 0
     assert np.isfinite(standardiser.slope(units[0])).all()
+
+
+# ---- the formulas, written out
+
+
+def with_absurd_models() -> UnitLosses:
+    """Losses of 22 usual models, a far better one and a far worse one."""
+    table = plain().table**.3
+    table[0] *= .1
+    table[1] *= 10
+    table[5, 3] = .01
+    answers = KINDS['answers']().answers
+    # The units are not the first columns of the table.
+    wide = np.column_stack([table[:, :2], table])
+    sources = np.array(['web', 'books', 'web', 'web', 'code', 'code', 'code',
+                        'books'])  # yapf: disable
+    return UnitLosses(wide, np.arange(2, 2 + N_UNITS), sources, answers)
+
+
+def standardised(values, fitted):
+    """Values minus their median, divided by their width."""
+    middle, width = middle_and_width(values[fitted])
+    return (values - middle) / width
+
+
+def deviations(values, fitted):
+    """Deviations from the means, of a typical length of 1."""
+    away = values - values[fitted].mean(axis=0)
+    away -= away.mean(axis=1, keepdims=True)
+    lengths = np.linalg.norm(away[fitted], axis=1)
+    return away / np.sqrt(np.mean(lengths**2))
+
+
+@pytest.mark.parametrize('logarithms', FORMS)
+def test_losses_are_standardised_as_by_the_formulas(logarithms):
+    losses = with_absurd_models()
+    usual = np.arange(N_MODELS) > 1
+    values = losses.table[:, 2:] / np.median(losses.table[:, 2:], axis=0)
+    values = np.maximum(values, SETTINGS.least)
+    if logarithms:
+        values = np.log(values)
+    values /= noise_of_units(values[usual], SETTINGS.least_noise)
+    everyone = np.full(N_MODELS, True)
+    columns = [standardised(values.mean(axis=1), everyone)]
+    assert ((np.abs(columns[0]) < SETTINGS.sound) == usual).all()
+    for source in ('books', 'code', 'web'):
+        of_source = values[:, losses.sources == source].mean(axis=1)
+        columns.append(standardised(of_source, usual))
+    own = {}
+    for b, of_benchmark in losses.answers.items():
+        of_tokens = np.log(1 + of_benchmark / SETTINGS.knee)
+        columns.append(standardised(of_tokens.mean(axis=1), usual))
+        own[b] = deviations(of_tokens, usual)
+    found = placed(losses, logarithms)
+    near = dict(rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(found.mean_losses, np.transpose(columns),
+                               **near)
+    np.testing.assert_allclose(found.unit_deviations,
+                               deviations(values, usual), **near)
+    assert [*found.answer_deviations] == [*own] == [0, 2]
+    assert found.standardiser.columns_of_answers == {0: 4, 2: 5}
+    for b, expected in own.items():
+        np.testing.assert_allclose(found.answer_deviations[b], expected,
+                                   **near)
+    # The largest mean loss of a sound model.
+    followed = found.mean_losses[:, [0]].T
+    worst = found.mean_losses[usual, 0].max()
+    assert found.worst_losses(followed) == [worst]
+
+
+def test_widths_by_hand():
+    values = np.array([
+        [0, 1, 2, 3, 4.],  # Quartiles as far apart as of a normal sample.
+        [-5, 0, 1, 2, 7],  # Half of the standard deviation.
+        [-10, 0, 1, 2, 12],  # At most 1.5 times the distance of quartiles.
+        [0, 1, 1, 1, 5],  # Equal quartiles: the standard deviation.
+    ])
+    middle, width = middle_and_width(values.T)
+    assert middle.tolist() == [2, 1, 1, 1]
+    expected = [2 / 1.35, np.sqrt(74 / 5) / 2, 3, np.sqrt(15.2 / 5)]
+    np.testing.assert_allclose(width, expected)
+
+
+def test_noise_of_units_is_that_of_one_factor():
+    """It belongs to the first generalised eigenvector of the covariance."""
+    rng = np.random.default_rng(1)
+    noise, slopes = rng.uniform(.3, 1, 12), rng.uniform(1, 2, 12)
+    values = rng.normal(size=(40, 1)) * slopes
+    values += noise * rng.normal(size=(40, 12))
+    covariance = np.cov(values.T, bias=True)
+    variance = np.diag(covariance)
+    found = noise_of_units(values.copy(), .3)
+    eigenvalues, vectors = np.linalg.eig(covariance / found[:, None]**2)
+    weights = vectors[:, np.argmax(eigenvalues.real)].real
+    loadings = covariance @ weights / np.sqrt(weights @ covariance @ weights)
+    unexplained = variance - loadings**2
+    assert (unexplained > 0).all()
+    np.testing.assert_allclose(found**2, unexplained + .3**2 * variance, 1e-4)
+
+
+@pytest.mark.parametrize('n_units', [N_UNITS, 1100])
+def test_groups_are_the_clusters_of_ward(n_units):
+    """Of at most 1,000 units; clusters of a tenth of them or more."""
+    rng = np.random.default_rng(2)
+    units = plain().units
+    if n_units > N_UNITS:
+        units = np.exp(.2 * rng.normal(size=(9, n_units)))
+    scale = Standardiser(UnitLosses.of(units), True, SETTINGS)
+    part = np.unique(np.linspace(0, n_units - 1, 1000).round().astype(int))
+    values = np.log(units / scale.typical) * scale.reliability
+    away = deviations(values, np.full(len(units), True))[:, part]
+    # The mean of each unit over models is 0 up to one constant.
+    away /= away.std(axis=0)
+    tree = linkage(away.T, 'ward')
+    expected = set()
+    for n_clusters in range(2, len(part)):
+        labels = fcluster(tree, n_clusters, 'maxclust')
+        for label, size in zip(*np.unique(labels, return_counts=True)):
+            if size >= max(2, .1 * len(part)):
+                expected.add(tuple(part[labels == label]))
+        if np.bincount(labels).max() < .1 * len(part):
+            break
+    found = [tuple(np.flatnonzero(group)) for group in scale.groups.T]
+    assert len(found) == len(expected) > 3
+    assert {*found} == expected
+    for members, weights in zip(found, scale.groups.T):
+        np.testing.assert_allclose(weights[list(members)], 1 / len(members))
+
+
+def test_covariances_are_as_by_the_formulas():
+    """Between models that are fitted and others, pair by pair."""
+    place = placed(KINDS['answers'](), True)
+    new, old = place.take(np.array([6, 9, 2])), place.take(np.arange(3, 8))
+    new_mean, old_mean = new.mean_losses[:, 1], old.mean_losses[:, 1]
+    worst = np.sort(old_mean)[3]
+    found = dict(shared_parts(new, old, .3, False))
+    found.update(parts_of_benchmark(new, old, new_mean, old_mean, worst, 2))
+    assert {*found} == {*PARTS}
+    assert not found['own'].any()
+    for i, j in np.ndindex(3, 5):
+        same_family = new.families[i] == old.families[j]
+        tilted = 1 + .3 * new.mean_losses[i, 0] * old.mean_losses[j, 0]
+        a, b = sorted(
+            max(worst - mean, 0) for mean in (new_mean[i], old_mean[j]))
+        expected = {
+            'units': new.unit_deviations[i] @ old.unit_deviations[j],
+            'answers':
+            new.answer_deviations[2][i] @ old.answer_deviations[2][j],
+            'spread': new_mean[i] * old_mean[j],
+            'family': same_family * tilted,
+            'bend': a**2 * b / 2 - a**3 / 6,
+        }
+        for name, value in expected.items():
+            assert found[name][i, j] == pytest.approx(value, abs=1e-12), name
+    assert (found['family'] != 0).sum() == 4 + 1

@@ -154,6 +154,10 @@ def test_every_benchmark_has_models_to_learn_from():
     assert {0, 1} <= {*rows}
     assert (rows % 2 == 0).sum() >= 10
     assert rows_to_learn_from(values, accuracies, 40).tolist() == [*range(40)]
+    # Ten models with an accuracy are enough.
+    some = rows_to_learn_from(values, accuracies[:, 1:], 21)
+    assert some.tolist() == spread_out(values, 21).tolist()
+    assert (some % 2 == 0).sum() >= 10
 
 
 def test_places_are_spread_out():

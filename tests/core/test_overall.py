@@ -84,6 +84,8 @@ def test_benchmarks_that_were_run_count():
     nothing = overall(OBSERVED * NAN)
     assert nothing.benchmarks == BENCHMARKS
     assert not np.isnan(nothing.values).any()
+    neither = overall(OBSERVED * NAN, VALUES * NAN)
+    assert neither.benchmarks == BENCHMARKS
     nowhere = overall(OBSERVED[:, :0], VALUES[:, :0])
     assert nowhere.methods == () and np.isnan(nowhere.observed).all()
 
@@ -148,9 +150,8 @@ def test_ranks_are_among_all_models_with_the_mean():
     found = overall(without(observed, [1, 5]), values)
     np.testing.assert_array_equal(found.observed_ranks(),
                                   [4, NAN, 3, 2, 1, NAN])
-    np.testing.assert_array_equal(
-        found.predicted_ranks().T,
-        [[6, 5, 4, 3, 2, 1], [5, 4, 3, 2, NAN, 1]])
+    np.testing.assert_array_equal(found.predicted_ranks().T,
+                                  [[6, 5, 4, 3, 2, 1], [5, 4, 3, 2, NAN, 1]])
     # The first method without any mean has no say.
     mute = overall(observed, without(values, np.s_[:, :, 0]))
     assert mute.methods == ('p1', )

@@ -344,3 +344,12 @@ def test_print_shows_a_table():
     ])
     text = str(many)
     assert ' observed ' not in text and text.endswith('... and 4 more')
+
+
+def test_what_the_first_method_cannot_predict_yet():
+    """Of a benchmark, one model is enough; other methods do not count."""
+    at_chance = np.zeros((3, 2, 2), bool)
+    at_chance[:, 0, 1] = True
+    assert cube(at_chance=at_chance).not_yet == ()
+    at_chance[2, 1, 0] = True
+    assert cube(at_chance=at_chance).not_yet == ('hard', )

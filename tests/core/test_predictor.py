@@ -119,6 +119,16 @@ def test_models_far_from_the_fitted_ones_are_marked(tables, predictor,
     assert predictor.predict(far).extrapolated[:, :2].all()
 
 
+def test_half_as_large_again_as_usual_is_far(tables, predictor):
+    """By the standard deviation of the exponent."""
+    joint = predictor.joint(tables.features)
+    factors = np.resize([1.49, 1.51], joint.mean.shape)
+    deviation = factors * predictor.model.usual_deviations
+    found = predictor.predictions(
+        replace(joint, variance=deviation**2), tables.models, .9)
+    np.testing.assert_array_equal(found.extrapolated[:, :, 0], factors > 1.5)
+
+
 def test_a_model_that_was_fitted_is_not_extrapolated_by_rounding():
     """Sums differ in their last bits, alone or among other models."""
     tables = small_tables(n_units=200).only('easy', 'hard')

@@ -89,7 +89,8 @@ def test_other_models_and_runs_stay_as_they_are(monkeypatch):
     assert converted(monkeypatch, [api]).models == [api]
     for argv in (['opencompass',
                   'a.py'], ['pytest',
-                            '-a'], ['opencompass', 'a.py', '-a', 'other']):
+                            '-a'], ['opencompass', 'a.py', '-a',
+                                    'other'], ['opencompass', 'a.py', '-h']):
         monkeypatch.setattr(sys, 'argv', argv)
         config = Config(dict(models=[base_model('Qwen/Qwen2-7B')]))
         apply_accelerator(config)

@@ -394,6 +394,9 @@ def test_groups_that_come_along(run, parts, tmp_path):
     reason, = [line for line in notes(board) if line.startswith('observed of')]
     assert reason.startswith(
         'observed of all 4 models on bbh: missing metrics: [')
+    # The error of a group that is predicted stands among the results, too.
+    summary = (run / 'summary' / f'summary_{TIME}.txt').read_text('utf-8')
+    assert 'missing metrics' in summary
 
 
 def test_groups_and_datasets_of_the_run_go_before_those_that_come_along():
@@ -594,6 +597,18 @@ def test_the_first_accuracy_of_a_dataset_counts(run, predictors):
             'rouge1': 9., 'perplexity': 8., 'my_acc': 25.
         })  # yapf: disable
     for name, expected in (('easy', 25.), (('easy', 'rouge1'), 9.)):
+        summarize(make_config(run), predictors, benchmarks=[('easy', name)])
+        assert {
+            row['observed']
+            for row in rows_of(run) if row['benchmark'] == 'easy'
+        } == {expected}
+
+
+def test_a_metric_that_may_be_an_accuracy_counts_if_a_config_names_it(
+        run, predictors):
+    for model in MODELS:
+        write_result(run, model, 'easy', {'rouge1': 9.})
+    for name, expected in (('easy', None), (('easy', 'rouge1'), 9.)):
         summarize(make_config(run), predictors, benchmarks=[('easy', name)])
         assert {
             row['observed']

@@ -26,12 +26,13 @@ def test_benchmarks_are_grouped_by_what_a_run_would_show():
     n_items = np.array([100_000, 20])
     accuracies = replace(tables.accuracies, n_items=n_items)
     predictor = fit_predictor(tables.features, accuracies, tables.groups)
-    by_loss = np.argsort(tables.features.values.mean(axis=1))
-    ordered = [tables.features.models[m] for m in by_loss]
+    from_best = np.argsort(tables.features.values.mean(axis=1))
+    ordered = [tables.features.models[m] for m in from_best]
 
-    def shown(a, b):
+    def shown(a, b, **options):
         first, second = (tables.features.select((m, )) for m in (a, b))
-        return as_text(compare(first, second, predictor=predictor), 1000)
+        found = compare(first, second, predictor=predictor, **options)
+        return as_text(found, 1000)
 
     far = shown(ordered[-1], ordered[0])
     assert 'Losses decide on: easy, hard.' in far
@@ -39,3 +40,7 @@ def test_benchmarks_are_grouped_by_what_a_run_would_show():
     assert 'a run would show the predicted difference, on: easy.' in near
     assert 'no difference as small as predicted, on: hard.' in near
     assert 'Losses decide' not in near
+    # Where losses decide, the benchmarks are named, but not their mean.
+    by_loss = shown(ordered[-1], ordered[0], decided_by='loss')
+    _, _, named = by_loss.partition('Predicted accuracies show a difference ')
+    assert named.startswith('on easy (better), hard (better).'), by_loss

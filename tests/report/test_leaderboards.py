@@ -10,6 +10,7 @@ import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.formatting import interval
+from csv_plugin.core.predicting import collect_features
 from csv_plugin.core.predictions import NOT_YET, Missing
 from csv_plugin.report.leaderboard_tables import (as_markdown, as_short_text,
                                                   as_text, mean_cells,
@@ -331,3 +332,27 @@ def test_the_screen_counts_the_reasons_that_it_leaves_out(n_reasons):
     n_more = [*map(int, re.findall(r'(\d+) more such lines in', text))]
     assert n_shown and n_shown + sum(n_more) == n_reasons
     assert 0 not in n_more
+
+
+@pytest.mark.parametrize(
+    'n_items, n_whole, more',
+    [
+        (100, 1000, 1 / 100 - 1 / 1000),
+        (1000, 1000, 0),
+        (2000, 1000, 0),
+        (100, 0, 1 / 100),  # The predictor does not know how many there are.
+        (0, 1000, 0),  # Nor does the run.
+    ])
+def test_accuracies_of_a_part_of_the_items_have_more_noise(
+        n_items, n_whole, more):
+    fitted = train(('easy', ))
+    part, = fitted.benchmarks
+    fitted = replace(fitted, benchmarks=(replace(part, n_items=n_whole), ))
+    columns, _ = collect_features({'p': fitted}, ['m'],
+                                  lambda *_: dump('m', model_losses(.9)))
+    board = predict_columns(
+        columns, {'m': 'm'}, {'p': fitted}, {'p': 'file'}, {('m', 'easy'): .5},
+        items={('m', 'easy'): n_items})  # yapf: disable
+    np.testing.assert_allclose(board.predictions.more_noise, [[[more]]])
+    told = [note for note in board.notes if 'a part of the' in note]
+    assert len(told) == (more > 0)

@@ -10,11 +10,12 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import MIXED
-from csv_plugin.core.overall import Overall
+from csv_plugin.core.overall import MeanView, Overall, RankRanges
 from csv_plugin.core.predictions import NOT_YET, Missing
 from csv_plugin.report.notes import (chance_notes, family_notes, far_notes,
                                      findings, first_names, learning_notes,
-                                     outlier_notes, predictor_notes,
+                                     mean_notes, outlier_notes,
+                                     predictor_notes, range_note,
                                      shortage_notes)
 from tests.report.boards import NO_DUMP, make_cells, predict
 from tests.runs import train
@@ -51,6 +52,13 @@ def changed(predictor, **changes):
 def test_what_a_user_must_know(predictor, changes, words):
     line, = learning_notes(changed(predictor, **changes))
     assert line.startswith(f'easy: {words}')
+
+
+def test_nine_models_to_fit_to_are_enough(predictor):
+    assert learning_notes(changed(predictor, fit_models=tuple('abcdefghi'))) \
+        == []
+    few, = learning_notes(changed(predictor, fit_models=tuple('abcdefgh')))
+    assert few.startswith('easy: fitted to 8 models')
 
 
 def test_all_notes_of_the_training_come_on_demand(predictor):
@@ -132,6 +140,15 @@ def test_findings():
     assert far.startswith(
         'p: 1 of 4 observed accuracies lie outside of their intervals; about '
         '0 are expected to lie outside: m5 on b1')
+
+
+def test_means_leave_out_benchmarks_that_are_not_main_ones():
+    cells = make_cells(MODELS, ('b0', 'b1', 'b2', 'b3'), ['p'])
+    predictions = replace(
+        cells.board().predictions, outside_means=('b1', 'b3'))
+    notes = findings(predictions, Overall.of(predictions))
+    assert ('Means leave out benchmarks that are not main benchmarks: b1, b3.'
+            in [*notes])
 
 
 def test_one_in_ten_is_outside_by_chance():
@@ -226,6 +243,53 @@ def test_without_numbers_of_items_benchmarks_may_be_at_chance():
     note, = chance_notes(table, models)
     assert note.startswith('unknown: all 5 models to fit to are near its '
                            'chance level of 25 %. Give the number of items')
+
+
+@pytest.mark.parametrize('best, n_items, words', [
+    (.2085, 1000, 'below'), (.2095, 1000, None),
+    (.2085, 0, 'below'), (.2095, 0, 'near'),
+    (.3415, 0, 'near'), (.3425, 0, None), (.3415, 100, None),
+])  # yapf: disable
+def test_three_standard_errors_from_the_chance_level_are_told(
+        best, n_items, words):
+    """Of 1,000 items below it, and of 200 above it, if unknown."""
+    values = np.array([[.1], [best], [.15], [np.nan]])
+    table = AccuracyTable(MODELS[:4], ('b', ), values, np.array([.25]),
+                          np.array([n_items]))
+    notes = chance_notes(table, MODELS[:4])
+    assert len(notes) == (words is not None)
+    assert not notes or notes[0].startswith(
+        f'b: all 3 models to fit to are {words} its chance level of 25 %')
+    # Two models show nothing.
+    assert not chance_notes(table, MODELS[1:4])
+
+
+@pytest.mark.parametrize('best, named', [
+    ([.1, .6, .2, .09, .01], 'm1 (60%), m2 (20%), m0 (10%)'),
+    ([.01, .98, .009, 0, .001], 'm1 (98%), m0 (1%)'),
+    ([.009, .991, 0, 0, 0], 'm1 (99%)'),
+    ([np.nan, 1, np.nan, np.nan, np.nan], None),
+])
+def test_at_most_three_models_are_named_as_perhaps_the_best(best, named):
+    cells = make_cells(MODELS[:5], ('b0', 'b1'), ['p'])
+    means = Overall.of(cells.board().predictions)
+    first, last = np.full((2, 5), 2.)
+
+    def notes(first, last):
+        ranks = RankRanges(first, last, np.array(best))
+        view = MeanView(first, last, ranks)
+        return [*mean_notes(replace(means, views={'p': view}), .9)]
+
+    said = []
+    if named:
+        said = ['p: the probability to have the largest mean is largest for '
+                f'{named}.']  # yapf: disable
+    assert notes(first, last) == said
+    last[3] = 3
+    assert notes(first, last) == [*said, range_note(.9)]
+    # One that is surely the best needs no note.
+    first[1] = last[1] = 1
+    assert notes(first, last) == [range_note(.9)]
 
 
 def test_families_that_look_alike():

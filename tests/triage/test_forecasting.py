@@ -65,6 +65,54 @@ def test_a_family_is_left_out_as_a_whole():
     assert copies.left_out[0, 0] > law.left_out[0, 0]
 
 
+def test_gains_follow_the_penalty_that_forecasts_other_families_best():
+    """Kernel ridge regression, fitted anew without each family."""
+    candidates = [.03, .1, .3, 1., 3., 10., 100.]
+    chosen = []
+    for noise in (.01, .03, .05, .1, .2, .5, 1.):
+        rng = np.random.default_rng(4)
+        now = rng.normal(size=(12, 4)) * [1, .5, .3, .1]
+        end = now * 1.5 + noise * rng.normal(size=now.shape)
+        families = np.arange(12) // 3
+        new = rng.normal(size=(2, 4))
+        weights = 1 / now.var(axis=0)
+        weights[1:] = 1 / now.var(axis=0)[1:].sum()
+
+        def gains(kept, states, penalty):
+            known = now[kept] - now.mean(axis=0)
+            weighted = (states - now.mean(axis=0)) * weights
+            kernel = 100 + known * weights @ known.T
+            kernel += penalty * np.eye(len(known))
+            solved = np.linalg.solve(kernel, (end - now)[kept])
+            return (100 + weighted @ known.T) @ solved
+
+        left_out = []
+        for penalty in candidates:
+            forecasts = [
+                gains(families != family, now[families == family], penalty)
+                for family in range(4)
+            ]
+            left_out.append(now + np.concatenate(forecasts))
+        costs = [np.square(part - end)[:, 0].sum() for part in left_out]
+        best = np.argmin(costs)
+        chosen.append(candidates[best])
+        names = [f'run{i}' for i in range(12)]
+        law = GainLaw(names, [str(f) for f in families], now, end)
+        np.testing.assert_allclose(law.left_out, left_out[best], rtol=1e-6)
+        expected = new + gains(families >= 0, new, candidates[best])
+        np.testing.assert_allclose(law.forecast(new), expected, rtol=1e-6)
+    assert chosen == candidates
+
+
+def test_errors_never_shrink_for_better_runs():
+    """Here only the worse runs are hard to forecast."""
+    rng = np.random.default_rng(5)
+    now = np.linspace(-2, 2, 10)[:, None] * [1, .1, .1]
+    end = now + 1
+    end[:5] += .2 * rng.normal(size=(5, 3))
+    assert GainLaw(TEN, TEN, now, end).growth == 1
+
+
 def test_states_between_checkpoints():
     run = make_run()
     middle = run.state_at(np.sqrt(.1 * .2))
