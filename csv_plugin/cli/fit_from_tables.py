@@ -109,7 +109,8 @@ def _scored(tables: ModelTables) -> tuple[str, ...]:
 def _unpredicted(study: Study, scores: str) -> list[str]:
     """Return warnings of accuracies that could not be predicted.
 
-    There is one warning for each benchmark with such accuracies.
+    They are accuracies on benchmarks that only a single family was run on,
+    with `--leave-family-out`. There is one warning for each such benchmark.
     """
     known = ~np.isnan(study.predictions.observed)
     gaps = known & np.isnan(study.predictions.values[:, :, 0])
@@ -125,5 +126,5 @@ def _unpredicted(study: Study, scores: str) -> list[str]:
         if n_models:
             lines.append(
                 f'{name}: {counted(n_models, "model")} not predicted, because '
-                'none of the models to fit to was run on this benchmark.')
+                'no model of another family was run on this benchmark.')
     return lines

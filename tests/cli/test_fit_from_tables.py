@@ -164,7 +164,8 @@ def test_left_out_families_that_nothing_can_be_fitted_to_are_told(
     for name in ('both', 'alone'):
         (tmp_path / name).mkdir()
     assert not main(call_on(tmp_path / 'both', small, '--leave-family-out'))
-    assert ('warning: easy: 4 models not predicted, because no'
+    assert ('warning: easy: 4 models not predicted, because no model of '
+            'another family was run on this benchmark.\n'
             in capsys.readouterr().out)
     assert 'at least two families' in refusal(
         capsys, *call_on(tmp_path / 'alone', small.only('easy'),
