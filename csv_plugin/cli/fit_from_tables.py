@@ -15,8 +15,8 @@ from csv_plugin.io.files import file_set
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.report.leaderboard_tables import as_text, write_markdown
-from csv_plugin.report.notes import (chance_notes, family_notes, outlier_notes,
-                                     shortage_notes)
+from csv_plugin.report.notes import (chance_notes, copy_notes, family_notes,
+                                     outlier_notes, shortage_notes)
 from csv_plugin.report.screen import full_width
 from csv_plugin.report.study_tables import (leaderboard, left_out_line,
                                             summary, write_predictions,
@@ -49,8 +49,10 @@ def fit_from_tables(args: argparse.Namespace) -> None:
             'Add accuracies of models to fit to, or name other splits with '
             '--fit.')
     losses = dict(zip(tables.features.models, tables.features.values))
+    fitted = {model: losses[model] for model in fit}
     cautions = [
         *family_notes(tables.families, losses),
+        *copy_notes(fitted, losses),
         *shortage_notes(tables.accuracies, tables.families, fit),
         *chance_notes(tables.accuracies, fit),
     ]

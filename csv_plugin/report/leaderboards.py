@@ -9,6 +9,7 @@ import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.arrays import Floats
+from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import percent
 from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.overall import NamedJoint, Overall
@@ -21,7 +22,7 @@ from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_tables import scores_alone
 from csv_plugin.io.runs.run_dumps import read_run_dump
-from csv_plugin.report.notes import (Files, item_notes, mean_notes,
+from csv_plugin.report.notes import (Files, copy_notes, item_notes, mean_notes,
                                      prediction_notes, predictor_notes)
 
 #: Columns of the CSV file and fields of the JSON rows, see `Leaderboard.rows`.
@@ -205,6 +206,7 @@ def predict_columns(
         ]
     notes = [
         *remarks,
+        *_copies(columns, predictors),
         *item_notes(predictions, items),
         *of_training,
     ]
@@ -213,6 +215,27 @@ def predict_columns(
         named_joints[label] = joint.renamed(folders)
     board = Leaderboard.of(predictions, folders, notes, named_joints, known)
     return replace(board, items=items)
+
+
+def _copies(columns: ColumnsByLabel, predictors: Predictors) -> list[str]:
+    """Return the lines of `copy_notes`, with the label of the predictor.
+
+    They call models by their names in files, as the predictor does.
+    """
+    lines = []
+    for label, predictor in predictors.items():
+        if isinstance(predictor, Missing):
+            continue
+        counted = predictor.columns.uniform != 0
+        losses = predictor.fit.losses[:, counted]
+        fitted = dict(zip(predictor.fit_models, losses))
+        predicted = {}
+        for model, table in columns[label].items():
+            if isinstance(table, FeatureTable):
+                predicted[model] = table.values[:, counted]
+        for note in copy_notes(fitted, predicted):
+            lines.append(f'{label}, {note}')
+    return lines
 
 
 def known_in_run(observed: ObservedAccuracies, folders: Folders,

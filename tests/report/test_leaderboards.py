@@ -17,7 +17,7 @@ from csv_plugin.report.leaderboard_tables import (as_markdown, as_short_text,
                                                   write_leaderboard)
 from csv_plugin.report.leaderboards import FIELDS, predict_columns
 from tests.report.boards import NO_DUMP, make_cells, predict
-from tests.runs import dump, model_losses, train
+from tests.runs import FITTED, dump, model_losses, train
 
 MODELS = ('m0', 'm1', 'm2')
 #: A prediction with different halves.
@@ -214,6 +214,21 @@ def test_a_benchmark_at_chance_is_explained_once():
     }}, {'a': 'a'}, {'p': predictor}, {'p': 'file'}, {})
     assert [note[0] for note in board.notes if NOT_YET in note] == ['?']
     assert 'p: file' in board.notes
+
+
+def test_copies_of_training_models_are_told():
+    predictor = train()
+    losses = {'a': FITTED['fit-3'], 'fit-2': 1.01, 'fit-5': FITTED['fit-5']}
+    tables = {}
+    for name, skill in losses.items():
+        of_model = {name: dump(name, model_losses(skill))}
+        tables[name] = predictor.features(of_model)
+    board = predict_columns({'p': tables}, dict(zip(losses, losses)),
+                            {'p': predictor}, {'p': 'file'}, {})
+    copies, renamed = board.notes[-3:-1]
+    assert 'p, copies of training models: a (same losses as fit-3). ' in copies
+    assert renamed.startswith(
+        'p, named like training models, with other losses: fit-2. If')
 
 
 def test_known_scores_move_the_others():
