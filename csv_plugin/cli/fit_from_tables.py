@@ -62,11 +62,12 @@ def fit_from_tables(args: argparse.Namespace) -> None:
     print_warnings(_unpredicted(study, args.scores))
     board = leaderboard(study, predict)
     predictor = args.out / 'predictor.safetensors'
+    fitted_to = _fitted_to(args, len(fit))
     with file_set(args.out):
         write_predictions(args.out, study, tables.info)
         write_markdown(args.out / 'leaderboard.md', board)
         write_report(args.out / 'report.md', study, title, args.command,
-                     cautions)
+                     [*fitted_to, *cautions])
         save_predictor(study.predictor, predictor)
     if board.predictions.has_observed():
         print(summary(study, title, args.wide))
@@ -75,6 +76,8 @@ def fit_from_tables(args: argparse.Namespace) -> None:
         table = as_text(board, full_width(args.wide))
         error = left_out_line(study.predictor)
         print(*filter(None, [title, notes, error, table]), sep='\n\n')
+    if fitted_to:
+        print(f'\n{wrapped(fitted_to)}')
     print_end(args.out, 'salience', 'predict', '--losses', 'NEW.csv',
               '--predictor', predictor)
 
@@ -92,6 +95,23 @@ def _study(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
         return title, leave_families_out(*parts)
     title = f'{counted(len(predict), "model")} predicted from {len(fit)}'
     return title, split_study(*parts, fit)
+
+
+def _fitted_to(args: argparse.Namespace, n_models: int) -> list[str]:
+    """Return a line that the predictor is fitted to the splits of `--predict`.
+
+    With `--leave-family-out`, the predictor that is saved is fitted to all
+    `n_models` models. There is no line if nobody would expect otherwise.
+    """
+    others = [split for split in args.predict if split not in args.fit]
+    if not (args.leave_family_out and others):
+        return []
+    noun = 'split' if len(others) == 1 else 'splits'
+    return [
+        f'The saved predictor is fitted to all {n_models} models, including '
+        f'the {noun} {", ".join(others)}: salience predict marks them '
+        'with *.'
+    ]
 
 
 def _scored(tables: ModelTables) -> tuple[str, ...]:
