@@ -1,4 +1,5 @@
 """Make leaderboards: observed and predicted accuracies of a run's models."""
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,7 +11,7 @@ import numpy as np
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.arrays import Floats
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.formatting import percent
+from csv_plugin.core.formatting import or_none, percent
 from csv_plugin.core.model_losses import mixed_engines
 from csv_plugin.core.overall import NamedJoint, Overall
 from csv_plugin.core.predicting import (ColumnsByLabel, ObservedAccuracies,
@@ -110,6 +111,83 @@ class Leaderboard:
                 row['difference'] = percent(difference)
             yield {name: row[name] for name in FIELDS}
 
+    def mean_rows(self) -> Iterator[dict[str, Any]]:
+        """Yield a row for every model and predictor, with its means and ranks.
+
+        Means are in percent, flags 0 or 1, and `probability_best` is a
+        fraction; missing values are None. The rank by the predicted mean lies
+        between `best_rank` and `worst_rank` with the probability of the
+        intervals. Where reports show no means, there are no rows.
+        """
+        overall = self.overall
+        if not overall.has_means:
+            return
+        differences = overall.differences()
+        observed_ranks = overall.observed_ranks()
+        predicted_ranks = overall.predicted_ranks()
+        for m, model in enumerate(overall.models):
+            for p, method in enumerate(overall.methods):
+                rank = or_none(predicted_ranks[m, p], int)
+                row = {
+                    'model': model,
+                    'predictor': method,
+                    'observed': _percent_or_none(overall.observed[m]),
+                    'predicted': _percent_or_none(overall.values[m, p]),
+                    'low': None,
+                    'high': None,
+                    'difference': _percent_or_none(differences[m, p]),
+                    'in_sample': int(overall.in_sample[m, p]),
+                    'observed_rank': or_none(observed_ranks[m], int),
+                    'best_rank': rank,
+                    'worst_rank': rank,
+                    'probability_best': None
+                }
+                view = overall.views.get(method)
+                if view is not None:
+                    ranks = view.ranks
+                    row |= {
+                        'low': _percent_or_none(view.low[m]),
+                        'high': _percent_or_none(view.high[m]),
+                        'best_rank': or_none(ranks.first[m], int),
+                        'worst_rank': or_none(ranks.last[m], int),
+                        'probability_best': or_none(ranks.best[m])
+                    }
+                yield row
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, with accuracies in percent."""
+        predictions = self.predictions
+        chance = {}
+        for name, level in predictions.chance.items():
+            chance[name] = percent(level)
+        items = []
+        for cell, n_items in self.items.items():
+            items.append([*cell, n_items])
+        known: dict[str, dict[str, float]] = {}
+        if self.known is not None:
+            for model, accuracies in self.known.to_dict().items():
+                known[model] = {}
+                for name, accuracy in accuracies.items():
+                    if accuracy is not None:
+                        known[model][name] = percent(accuracy)
+        overall = self.overall
+        return {
+            'unit': 'percent',
+            'level': or_none(predictions.level),
+            'models': list(predictions.models),
+            'benchmarks': list(predictions.benchmarks),
+            'predictors': list(predictions.methods),
+            'rows': list(self.rows()),
+            'means_over':
+            list(overall.benchmarks) if overall.has_means else [],
+            'means': list(self.mean_rows()),
+            'chance': chance,
+            'folders': dict(self.folders),
+            'items': items,
+            'known': known,
+            'notes': list(self.notes),
+        }
+
 
 def _is_gap_filling(predictions: Predictions) -> bool:
     """Return True if predictions fill gaps between the observed accuracies.
@@ -133,6 +211,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return percent(value)
     return value
+
+
+def _percent_or_none(fraction: float) -> Optional[float]:
+    """Return a fraction in percent, None for NaN."""
+    if math.isnan(fraction):
+        return None
+    return percent(fraction)
 
 
 def predict_run(work_dir: FilePath,

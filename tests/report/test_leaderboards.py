@@ -198,6 +198,13 @@ def test_ranks_and_means_with_their_intervals():
     names, best = 'AB', two.overall.views['p'].ranks.best
     assert (f'{probable}{names[first]} ({best[first]:.0%}), '
             f'{names[second]} ({best[second]:.0%}).') in two.notes
+    means = two.to_dict()['means']
+    for m, row in enumerate(means):
+        assert (row['best_rank'], row['worst_rank']) == (1, 2)
+        assert row['probability_best'] == best[m]
+        limits = interval(row['low'] / 100, row['high'] / 100)
+        cell = mean_cells(two.overall, 'p')[m]
+        assert cell == f"{row['predicted']:.1f} ({limits})"
     # The first method alone says which models may be the best.
     several = predicted_board({'A': 'a', 'B': 'b'}, labels=('p', 'q'))
     found = [note for note in several.notes if 'the largest mean is' in note]
@@ -272,7 +279,11 @@ def test_files(tmp_path):
     assert 'differences and marks are in leader.board.csv.' in markdown
     content = json.loads(data)
     rows = content.pop('rows')
+    means = content.pop('means')
     assert content == {
+        'unit': 'percent',
+        'level': .9,
+        'means_over': ['bench-0', 'bench-1'],
         'models': list(MODELS),
         'benchmarks': ['bench-0', 'bench-1'],
         'predictors': ['predicted', 'mean-loss'],
@@ -282,6 +293,21 @@ def test_files(tmp_path):
         'known': {},
         'notes': list(board.notes)
     }  # yapf: disable
+    assert means[2] == {
+        'model': 'm1',
+        'predictor': 'predicted',
+        'observed': None,
+        'predicted': 40,
+        'low': None,
+        'high': None,
+        'difference': None,
+        'in_sample': 0,
+        'observed_rank': None,
+        'best_rank': None,
+        'worst_rank': None,
+        'probability_best': None
+    }
+    assert means[0]['difference'] == -10 and means[0]['observed_rank'] == 1
     assert all(note in markdown for note in board.notes)
     assert [(r['model'], r['benchmark'], r['predictor']) for r in rows
             ] == [*product(MODELS, cells.benchmarks, cells.labels)]
