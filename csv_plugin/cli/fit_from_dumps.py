@@ -19,7 +19,8 @@ from csv_plugin.io.tables import ModelInfo, models_to_fit, read_benchmarks
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.methods import PAPER, check_validation, fit, train_paper
-from csv_plugin.report.notes import chance_notes, family_notes, shortage_notes
+from csv_plugin.report.notes import (chance_notes, copy_notes, family_notes,
+                                     shortage_notes)
 
 
 def fit_from_dumps(args: argparse.Namespace) -> None:
@@ -163,9 +164,11 @@ def _warn(collection: Collection, models: Sequence[str]) -> list[str]:
         infos[name] = dump.info
         losses[name] = TextLosses.of(dump.texts).losses
     mixed = mixed_engine_notes(infos)
+    fitted = {model: losses[model] for model in models if model in losses}
     families = collection.families
     print_warnings([f'{note}.' for note in mixed])
     print_warnings(family_notes(families, losses))
+    print_warnings(copy_notes(fitted, losses))
     print_warnings(shortage_notes(collection.accuracies, families, models))
     print_warnings(chance_notes(collection.accuracies, models))
     return mixed

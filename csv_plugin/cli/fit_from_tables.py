@@ -15,8 +15,8 @@ from csv_plugin.io.files import file_set
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.report.leaderboard_tables import as_text, write_markdown
-from csv_plugin.report.notes import (chance_notes, family_notes, outlier_notes,
-                                     shortage_notes)
+from csv_plugin.report.notes import (chance_notes, copy_notes, family_notes,
+                                     outlier_notes, shortage_notes)
 from csv_plugin.report.screen import full_width
 from csv_plugin.report.study_tables import (leaderboard, left_out_line,
                                             summary, write_predictions,
@@ -49,8 +49,10 @@ def fit_from_tables(args: argparse.Namespace) -> None:
             'Add accuracies of models to fit to, or name other splits with '
             '--fit.')
     losses = dict(zip(tables.features.models, tables.features.values))
+    fitted = {model: losses[model] for model in fit}
     cautions = [
         *family_notes(tables.families, losses),
+        *copy_notes(fitted, losses),
         *shortage_notes(tables.accuracies, tables.families, fit),
         *chance_notes(tables.accuracies, fit),
     ]
@@ -60,11 +62,12 @@ def fit_from_tables(args: argparse.Namespace) -> None:
     print_warnings(_unpredicted(study, args.scores))
     board = leaderboard(study, predict)
     predictor = args.out / 'predictor.safetensors'
+    fitted_to = _fitted_to(args, len(fit))
     with file_set(args.out):
         write_predictions(args.out, study, tables.info)
         write_markdown(args.out / 'leaderboard.md', board)
         write_report(args.out / 'report.md', study, title, args.command,
-                     cautions)
+                     [*fitted_to, *cautions])
         save_predictor(study.predictor, predictor)
     if board.predictions.has_observed():
         print(summary(study, title, args.wide))
@@ -73,6 +76,8 @@ def fit_from_tables(args: argparse.Namespace) -> None:
         table = as_text(board, full_width(args.wide))
         error = left_out_line(study.predictor)
         print(*filter(None, [title, notes, error, table]), sep='\n\n')
+    if fitted_to:
+        print(f'\n{wrapped(fitted_to)}')
     print_end(args.out, 'salience', 'predict', '--losses', 'NEW.csv',
               '--predictor', predictor)
 
@@ -92,6 +97,23 @@ def _study(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
     return title, split_study(*parts, fit)
 
 
+def _fitted_to(args: argparse.Namespace, n_models: int) -> list[str]:
+    """Return a line that the predictor is fitted to the splits of `--predict`.
+
+    With `--leave-family-out`, the predictor that is saved is fitted to all
+    `n_models` models. There is no line if nobody would expect otherwise.
+    """
+    others = [split for split in args.predict if split not in args.fit]
+    if not (args.leave_family_out and others):
+        return []
+    noun = 'split' if len(others) == 1 else 'splits'
+    return [
+        f'The saved predictor is fitted to all {n_models} models, including '
+        f'the {noun} {", ".join(others)}: salience predict marks them '
+        'with *.'
+    ]
+
+
 def _scored(tables: ModelTables) -> tuple[str, ...]:
     """Return the models with a score; warn of the models without any."""
     has_score = ~np.isnan(tables.accuracies.values).all(axis=1)
@@ -109,7 +131,8 @@ def _scored(tables: ModelTables) -> tuple[str, ...]:
 def _unpredicted(study: Study, scores: str) -> list[str]:
     """Return warnings of accuracies that could not be predicted.
 
-    There is one warning for each benchmark with such accuracies.
+    They are accuracies on benchmarks that only a single family was run on,
+    with `--leave-family-out`. There is one warning for each such benchmark.
     """
     known = ~np.isnan(study.predictions.observed)
     gaps = known & np.isnan(study.predictions.values[:, :, 0])
@@ -125,5 +148,5 @@ def _unpredicted(study: Study, scores: str) -> list[str]:
         if n_models:
             lines.append(
                 f'{name}: {counted(n_models, "model")} not predicted, because '
-                'none of the models to fit to was run on this benchmark.')
+                'no model of another family was run on this benchmark.')
     return lines

@@ -130,8 +130,9 @@ _SHARED: dict[str, Any] = {
     '--predict': ('SPLIT', 'splits to predict (default test)', split_name,
                   TEST, '+'),
     '--leave-family-out': 'predict each model of the splits of --fit and '
-                          '--predict from models of other families (default: '
-                          'no)',
+                          '--predict from models of other families, and fit '
+                          'the predictor that is saved to all of them '
+                          '(default: no)',
     '--chance': ('NAME=LEVEL', 'accuracies of guessing on --tasks, fractions '
                  'such as mine=0.25 (default: known levels of common '
                  'benchmarks)', named_number, (), '+'),

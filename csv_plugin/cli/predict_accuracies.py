@@ -250,7 +250,7 @@ def show_leaderboard(args: argparse.Namespace, board: Leaderboard) -> None:
     if args.out:
         write_leaderboard(args.out / 'leaderboard', board)
     if args.json:
-        print_json({'rows': list(board.rows()), 'notes': board.notes})
+        print_json(board.to_dict())
         return
     parts = filter(None, _shown(args, board))
     print('\n\n'.join(parts))

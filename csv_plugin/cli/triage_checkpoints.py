@@ -72,7 +72,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         parser, '--tokens', 'NUMBER', 'number of training tokens of this '
         'model, such as 4T (required with --params)', amount)
-    add_shared(parser, '--out', '--wide', '--json')
+    add_option(
+        parser, '--out', 'DIR', 'folder for the tables, triage.json and a '
+        'picture (default: none)', Path)
+    add_shared(parser, '--wide', '--json')
 
 
 @into_folder
@@ -95,10 +98,14 @@ def run(args: argparse.Namespace) -> None:
         _need(args, 'salience triage without --losses', 'predictor', 'dumps')
         triage = _job(args).update(bar('dumps'))
     write_and_print(args, triage)
+    if args.json:
+        return
+    command = shlex.split(args.command)
     has_history = args.losses or args.history
-    if not (args.json or has_history or triage.ends):
-        print_next(*shlex.split(args.command), '--history',
-                   'finished/*.safetensors')
+    if not (has_history or triage.ends):
+        print_next(*command, '--history', 'finished/*.safetensors')
+    elif args.out is None:
+        print_next(*command, '--out', 'outputs/triage')
 
 
 def _need(args: argparse.Namespace, where: str, *names: str) -> None:
@@ -232,17 +239,22 @@ def _sizes(args: argparse.Namespace, info: Sizes, past: Sequence[str],
 
 
 def write_and_print(args: argparse.Namespace, triage: Triage) -> None:
-    """Write tables and a picture to `--out`, and print a table or JSON."""
-    with file_set(args.out):
-        write_triage(args.out, triage)
-        drawn = _drawn(triage, args.out / 'triage.png')
+    """Print a table or JSON, and write tables and a picture to `--out`."""
+    drawn = False
+    if args.out:
+        with file_set(args.out):
+            write_triage(args.out, triage)
+            drawn = _drawn(triage, args.out / 'triage.png')
     if args.json:
         print_json(triage.to_dict())
         return
     print(as_text(triage, full_width(args.wide)), flush=True)
-    if not drawn:
-        print('\nNo picture: matplotlib is not installed.')
-    print_end(args.out)
+    if args.out:
+        if not drawn:
+            print('\nNo picture: matplotlib is not installed.')
+        print_end(args.out)
+    else:
+        print()
 
 
 def _drawn(triage: Triage, path: Path) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from csv_plugin.core.arrays import Floats, Integers
 from csv_plugin.core.conventions import (InputError, PublicNames, check_list,
-                                         check_unique)
+                                         check_type, check_unique)
 from csv_plugin.core.measured import Measured
 
 
@@ -197,6 +197,12 @@ class AccuracyTable(PublicNames):
         number = numbers[tuple(first)]
         raise InputError(f'{where} on {benchmark!r}', expected, f'{number:g}',
                          remedy)
+
+
+def check_accuracies(where: str, given: object) -> None:
+    """Raise an `InputError` if an argument is no `AccuracyTable`."""
+    check_type(where, given, AccuracyTable, 'an AccuracyTable',
+               'Make one, or read one with read_accuracies(...).')
 
 
 def _numbers(where: str, values: ArrayLike) -> NDArray:

@@ -88,6 +88,14 @@ def utf8_bytes(text: str, where: str = 'text') -> bytes:
         ) from None
 
 
+def check_type(where: str, given: object, kind: type | tuple[type, ...],
+               expected: str, remedy: str) -> None:
+    """Raise an `InputError` if an argument is not of the type `kind`."""
+    if not isinstance(given, kind):
+        found = 'None' if given is None else f'a {type(given).__name__}'
+        raise InputError(where, expected, found, remedy)
+
+
 def check_list(where: str, several: object) -> None:
     """Raise an `InputError` if a text or a path is given instead of a list."""
     if isinstance(several, (str, os.PathLike)):

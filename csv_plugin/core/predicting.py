@@ -126,8 +126,12 @@ def predict_models(
     Missing predictions have a reason. The joint distributions of the
     accuracies, by label, are what the predictions and intervals are computed
     from. Both are conditioned on the `known` accuracies of some of the models.
-    `known` and `families` are as in `Predictor.predict`.
+    `known` and `families` are as in `Predictor.predict`. Raises an
+    `InputError` if there is no predictor, or as `Predictor.predict` does.
     """
+    if not predictors:
+        raise InputError('predictors', 'a predictor or more', 'none',
+                         'Name a file of a predictor.')
     by_label: dict[str, Optional[Predictions]] = {}
     joints: dict[str, NamedJoint] = {}
     missing: dict[CellNames, Missing] = {}

@@ -13,12 +13,13 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.accuracies import AccuracyTable, check_accuracies
 from csv_plugin.core.arrays import Floats, Integers
 from csv_plugin.core.conventions import (InputError, PublicNames, check_choice,
-                                         check_unique)
+                                         check_type, check_unique)
 from csv_plugin.core.curve_model import CurveModel
 from csv_plugin.core.failed_scoring import check_means
+from csv_plugin.core.families import families_of_models
 from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
                                       distinct_rows)
 from csv_plugin.core.formatting import short_repr, shortened
@@ -374,15 +375,16 @@ class Predictor(PublicNames):
 
         Raises:
             InputError: The predictor was fitted to tables, there is no dump,
-                `dumps` is not a mapping, or a dump is not on the same texts.
+                `dumps` does not map models to dumps, or a dump is not on the
+                same texts.
         """
-        if not isinstance(dumps, Mapping):
-            raise InputError('losses', 'features, a loss table or dumps by '
-                             'model', f'a {type(dumps).__name__}',
-                             'Give dumps as {name: dump}.')  # yapf: disable
+        remedy = 'Read dumps with read_dumps(paths, texts).'
+        check_type('losses', dumps, Mapping, '{model: dump}', remedy)
         targets, _ = self._tokens()
         texts = {}
         for model, dump in dumps.items():
+            check_type(f'losses of {model!r}', dump, TokenLossDump,
+                       'a TokenLossDump', remedy)
             fingerprint = dump.info.fingerprint
             self.columns.check_texts(fingerprint, f'losses of {model!r}')
             texts[model] = dump.texts
@@ -413,6 +415,11 @@ class Predictor(PublicNames):
 
     def _columns_of(self, losses: Losses) -> FeatureTable:
         """Return the feature columns of models, without a check of losses."""
+        check_type(
+            'losses', losses, (FeatureTable, LossTable, Mapping),
+            'a table of losses or {model: dump}',
+            'Make a table with FeatureTable.of_losses(...), or read dumps '
+            'with read_dumps(paths, texts).')
         if isinstance(losses, FeatureTable):
             losses.columns.check_same(self.columns)
             return losses
@@ -437,15 +444,13 @@ class Predictor(PublicNames):
         other model is a family by itself.
 
         Raises:
-            InputError: A model has no family.
+            InputError: `families` is no mapping, or a model has no family.
         """
         models = features.models
         if families is None:
-            families = {model: run_of(model) for model in models}
-        for model in models:
-            check_choice('model of families', model, families,
-                         'Name the family of every model.')
-        of_models = [families[model] for model in models]
+            of_models = [run_of(model) for model in models]
+        else:
+            of_models = families_of_models(families, models)
         if isinstance(self.model, CurveModel):
             columns = [self._score_weights(name) for name in self.names]
             weights = np.stack(columns, axis=1)
@@ -470,8 +475,8 @@ class Predictor(PublicNames):
         instead. The table has one method and no observed accuracies.
 
         Raises:
-            InputError: As in `features` and `joint`, or the level is not in
-                (0, 1).
+            InputError: As in `features` and `joint`, `known` is no table of
+                accuracies, or the level is not in (0, 1).
         """
         table, _ = self.predict_jointly(losses, level, families, known)
         return table
@@ -488,6 +493,8 @@ class Predictor(PublicNames):
         The predictions are computed from the joint distribution. Arguments and
         errors are as in `predict`.
         """
+        if known is not None:
+            check_accuracies('known', known)
         features = self.features(losses)
         models = features.models
         joint = self.joint(features, families)

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from csv_plugin.core import metrics
-from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.accuracies import AccuracyTable, check_accuracies
 from csv_plugin.core.arrays import Booleans
-from csv_plugin.core.conventions import InputError, check_known
+from csv_plugin.core.conventions import InputError
+from csv_plugin.core.families import families_of_models
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_mean_loss_predictor, fit_predictor
 from csv_plugin.core.formatting import short_repr
@@ -113,6 +114,7 @@ def split_study(features: FeatureTable, accuracies: AccuracyTable,
     Raises:
         InputError: A model has no features, accuracies or family.
     """
+    check_accuracies('accuracies', accuracies)
     fitted = accuracies.select(fit_models)
     predictors = _fit_both(features, fitted, families)
     return Study.of(predictors, features, accuracies)
@@ -129,10 +131,10 @@ def leave_families_out(features: FeatureTable, accuracies: AccuracyTable,
     Raises:
         InputError: As in `split_study`, or all models are of one family.
     """
+    check_accuracies('accuracies', accuracies)
     observed = accuracies.select(features.models)
-    check_known('families', observed.models, families, 'Name its family.')
-    all_families = {families[model] for model in observed.models}
-    if len(all_families) < 2:
+    own_families = families_of_models(families, observed.models)
+    if len(set(own_families)) < 2:
         raise InputError('families', 'at least two families', 'one',
                          'Add models of another family.')
     predictors = _fit_both(features, observed, families)
@@ -148,10 +150,9 @@ def leave_families_out(features: FeatureTable, accuracies: AccuracyTable,
 def _fit_both(features: FeatureTable, fitted: AccuracyTable,
               families: Families) -> dict[str, Predictor]:
     """Fit the predictors of the default method and of the baseline."""
-    check_known('families', fitted.models, families, 'Name its family.')
-    of_fitted = [families[model] for model in fitted.models]
-    predictor = fit_predictor(features, fitted, of_fitted)
-    baseline = fit_mean_loss_predictor(features, fitted, of_fitted)
+    own = families_of_models(families, fitted.models)
+    predictor = fit_predictor(features, fitted, own)
+    baseline = fit_mean_loss_predictor(features, fitted, own)
     return {SALIENCE: predictor, MEAN_LOSS: baseline}
 
 

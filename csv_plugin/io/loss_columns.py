@@ -5,6 +5,7 @@ and so on beside the losses or accuracies.
 """
 import re
 from collections.abc import Sequence
+from itertools import compress
 
 import numpy as np
 
@@ -36,6 +37,8 @@ _MEASURES = LOSSES | {'byte', 'loglikelihood', 'toxicity'}
 _MEANS = frozenset('mean average avg overall'.split())
 #: Other words that the name of such a column may contain.
 _BESIDE_MEANS = frozenset('acc accuracy score macro micro total of'.split())
+#: The values of fewer models are not judged.
+_LEAST_MODELS = 4
 
 
 def _words(name: str) -> list[str]:
@@ -84,9 +87,7 @@ def no_losses(columns: Sequence[str], values: Floats) -> dict[str, str]:
         is_score = is_accuracy(name) or _SCORES.intersection(last_word)
         if is_score and (column <= 1).all():
             found[name] = 'accuracies'
-    # The values of fewer models are not judged.
-    least = 4
-    if len(values) < least:
+    if len(values) < _LEAST_MODELS:
         return found
     usable = np.isfinite(values).all(axis=0)
     for find, reason in _REASONS.items():
@@ -98,6 +99,18 @@ def no_losses(columns: Sequence[str], values: Floats) -> dict[str, str]:
             name = columns[rest[index]]
             found[name] = reason
     return found
+
+
+def zero_losses(columns: Sequence[str], values: Floats) -> list[str]:
+    """Return the columns whose values are 0 for all models, `(M, K)`.
+
+    They may be losses: in a table of rounded numbers, an item that all models
+    know has the loss 0. The values of few models are not judged.
+    """
+    if len(values) < _LEAST_MODELS:
+        return []
+    has_losses = values.any(axis=0)
+    return list(compress(columns, ~has_losses))
 
 
 def _whole(values: Floats) -> list[int]:
@@ -119,7 +132,10 @@ def _whole(values: Floats) -> list[int]:
 
 
 def _constant(values: Floats) -> list[int]:
-    """Return indices of columns with the same number above 0 in all rows."""
+    """Return indices of columns with the same number above 0 in all rows.
+
+    `zero_losses` finds the columns of zeros.
+    """
     first = values[0]
     is_same = (values == first).all(axis=0)
     found = is_same & (first > 0)

@@ -26,7 +26,7 @@ from csv_plugin.core.measured import (ALIKE, METRIC, Measured, check_measured,
                                       check_weights)
 from csv_plugin.io.files import FilePath, read_bytes, read_text
 from csv_plugin.io.json_files import check_fields, read_json, write_json
-from csv_plugin.io.loss_columns import no_accuracies, no_losses
+from csv_plugin.io.loss_columns import no_accuracies, no_losses, zero_losses
 from csv_plugin.io.tables import (DIGITS, BenchmarkInfo, ModelInfo,
                                   check_names_in, decimal, models_in,
                                   models_to_fit, read_benchmarks, read_models,
@@ -138,6 +138,7 @@ def read_loss_features(path: FilePath,
     docs/formats.md. `units` names the columns to keep, in this order, such as
     the columns of a predictor; by default all columns are kept, except for
     columns that cannot be losses (see `no_losses`), which a warning names.
+    Another warning names the columns of zeros, which are kept.
 
     Raises:
         InputError: The file is not such a table, a loss is missing, not finite
@@ -156,6 +157,13 @@ def read_loss_features(path: FilePath,
             'Losses are -log p: change the sign of log-likelihoods.')
     _refuse(file, table, ~np.isfinite(values), 'a loss of 0 or more', _NO_LOSS)
     check_models(file, models, values)
+    zeros = zero_losses(columns, values) if units is None else []
+    if zeros:
+        named = ', '.join(map(repr, zeros))
+        warnings.warn(
+            f'{file}: columns with the loss 0 for all models are kept: '
+            f'{named}. If models were not scored there, remove the columns.',
+            stacklevel=2)
     check_measured(measured_losses(file, models), ALIKE)
     return FeatureTable.of_losses(models, columns, values)
 

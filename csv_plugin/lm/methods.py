@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Optional
 import numpy as np
 import scipy
 
-from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.accuracies import AccuracyTable, check_accuracies
 from csv_plugin.core.arrays import Booleans
-from csv_plugin.core.conventions import InputError, check_choice, check_list
+from csv_plugin.core.conventions import (InputError, check_choice, check_list,
+                                         check_type)
+from csv_plugin.core.families import families_of_models
 from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
                                       answer_mask, text_columns)
 from csv_plugin.core.losses import LossTable, TargetTokens
@@ -159,10 +161,14 @@ def fit(losses: ModelLosses | FeatureTable,
             this kind of losses; or `check_validation`, `fit_predictor` or
             `train_paper_head` refuses the data.
     """
-    _check_models(accuracies, families)
+    check_accuracies('accuracies', accuracies)
+    if not accuracies.benchmarks_run:
+        raise InputError('accuracies',
+                         'at least one accuracy of a model on a benchmark',
+                         'none', 'Run the training models on a benchmark.')
+    groups = families_of_models(families, accuracies.models)
     check_choice('method', method, method_names())
     accuracies = accuracies.select(benchmarks=accuracies.benchmarks_run)
-    own_families = [families[model] for model in accuracies.models]
     if method != PAPER and (validation or settings is not None):
         raise InputError(f'fit by {method!r}',
                          'neither validation models nor settings of '
@@ -175,11 +181,11 @@ def fit(losses: ModelLosses | FeatureTable,
                              "method 'paper'", 'at least one of the two',
                              'Leave them out, or give token losses.')
         fit_to = load_plugin(METHODS, method)
-        return fit_to(losses, accuracies, own_families)
-    if not isinstance(losses, ModelLosses):
-        raise InputError('losses', 'ModelLosses or a FeatureTable',
-                         f'a {type(losses).__name__}',
-                         'Read dumps with read_dumps(paths, texts).')
+        return fit_to(losses, accuracies, groups)
+    check_type(
+        'losses', losses, ModelLosses, 'ModelLosses or a FeatureTable',
+        'Read dumps with read_dumps(paths, texts), or make a table '
+        'with FeatureTable.of_losses(...).')
     if method == PAPER:
         training = train_paper(losses, accuracies, families, scoring_lm,
                                validation, (), settings, progress)
@@ -192,7 +198,7 @@ def fit(losses: ModelLosses | FeatureTable,
     source, units = token_columns(table, losses.texts, targets, answered)
     features = source.features(table)
     fit_to = load_plugin(METHODS, method)
-    predictor = fit_to(features, accuracies, own_families, units)
+    predictor = fit_to(features, accuracies, groups, units)
     with_tokens = predictor.with_tokens(targets, source)
     return _noted(with_tokens, losses)
 
@@ -267,22 +273,3 @@ def _target_tokens(losses: ModelLosses,
     from csv_plugin.lm.tokens.tokenization import target_tokens
     _, tokenizer = scoring_lm
     return target_tokens(tokenizer, losses.texts)
-
-
-def _check_models(accuracies: AccuracyTable, families: Families) -> None:
-    """Refuse accuracies and families that nothing can be fitted to."""
-    if not isinstance(accuracies, AccuracyTable):
-        raise InputError('accuracies', 'an AccuracyTable',
-                         f'a {type(accuracies).__name__}',
-                         'Make one, or read one with read_accuracies(...).')
-    if not accuracies.benchmarks_run:
-        raise InputError('accuracies',
-                         'at least one accuracy of a model on a benchmark',
-                         'none', 'Run the training models on a benchmark.')
-    for model in accuracies.models:
-        family = families.get(model)
-        # pandas puts NaN or NA into empty cells.
-        if not isinstance(family, str) or not family:
-            raise InputError('families', 'the family of every model',
-                             f'{family!r} of {model!r}',
-                             'Name the family of this model.')

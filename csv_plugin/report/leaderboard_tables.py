@@ -9,7 +9,6 @@ absolute difference between predicted and observed accuracies.
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -28,9 +27,6 @@ from csv_plugin.report.screen import markdown_list, markdown_table
 
 #: The cells of a column of a table, from its headers on.
 Column = list[str]
-
-#: A row of `Leaderboard.rows`.
-JsonRow = dict[str, Any]
 
 #: Number of header cells of each column.
 _N_HEADERS = 2
@@ -107,19 +103,17 @@ def write_leaderboard(stem: FilePath, board: Leaderboard) -> None:
     """Write a leaderboard to `stem.txt`, `stem.md`, `stem.csv`, `stem.json`.
 
     Existing files are replaced, and the folder is made if necessary. The CSV
-    and JSON files contain the rows of `Leaderboard.rows`. The JSON file also
-    contains the notes, the folders, the accuracies that the predictions are
-    conditioned on, and the accuracies of random guessing.
+    file contains the rows of `Leaderboard.rows`, and the JSON file contains
+    `Leaderboard.to_dict`.
     """
-    rows = list(board.rows())
-    cells = [list(row.values()) for row in rows]
+    cells = [list(row.values()) for row in board.rows()]
     with file_set(Path(stem).parent):
         write_text(f'{stem}.txt', f'{as_text(board)}\n')
         name = f'{Path(stem).name}.csv'
         where = f'All predictors, differences and marks are in {name}.'
         write_markdown(f'{stem}.md', board, [where])
         write_csv(f'{stem}.csv', FIELDS, cells)
-        write_json(f'{stem}.json', _content(board, rows))
+        write_json(f'{stem}.json', board.to_dict())
 
 
 def write_markdown(path: FilePath,
@@ -129,35 +123,6 @@ def write_markdown(path: FilePath,
     notes = markdown_list([*board.notes, *remarks])
     lines = [as_markdown(board), '', *notes, '']
     write_text(path, '\n'.join(lines))
-
-
-def _content(board: Leaderboard, rows: Sequence[JsonRow]) -> dict[str, Any]:
-    """Return the content of the JSON file."""
-    predictions = board.predictions
-    chance = {}
-    for name, level in predictions.chance.items():
-        chance[name] = percent(level)
-    items = []
-    for cell, n_items in board.items.items():
-        items.append([*cell, n_items])
-    known: dict[str, dict[str, float]] = {}
-    if board.known is not None:
-        for model, accuracies in board.known.to_dict().items():
-            known[model] = {}
-            for name, accuracy in accuracies.items():
-                if accuracy is not None:
-                    known[model][name] = percent(accuracy)
-    return {
-        'models': predictions.models,
-        'benchmarks': predictions.benchmarks,
-        'predictors': predictions.methods,
-        'rows': rows,
-        'chance': chance,
-        'folders': dict(board.folders),
-        'items': items,
-        'known': known,
-        'notes': board.notes,
-    }
 
 
 # ---- columns

@@ -1,4 +1,5 @@
 """Make leaderboards: observed and predicted accuracies of a run's models."""
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -9,7 +10,8 @@ import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.arrays import Floats
-from csv_plugin.core.formatting import percent
+from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.formatting import or_none, percent
 from csv_plugin.core.model_losses import mixed_engine_notes
 from csv_plugin.core.overall import NamedJoint, Overall
 from csv_plugin.core.predicting import (ColumnsByLabel, ObservedAccuracies,
@@ -21,7 +23,7 @@ from csv_plugin.core.progress import Progress
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.model_tables import scores_alone
 from csv_plugin.io.runs.run_dumps import read_run_dump
-from csv_plugin.report.notes import (Files, item_notes, mean_notes,
+from csv_plugin.report.notes import (Files, copy_notes, item_notes, mean_notes,
                                      prediction_notes, predictor_notes)
 
 #: Columns of the CSV file and fields of the JSON rows, see `Leaderboard.rows`.
@@ -109,6 +111,83 @@ class Leaderboard:
                 row['difference'] = percent(difference)
             yield {name: row[name] for name in FIELDS}
 
+    def mean_rows(self) -> Iterator[dict[str, Any]]:
+        """Yield a row for every model and predictor, with its means and ranks.
+
+        Means are in percent, flags 0 or 1, and `probability_best` is a
+        fraction; missing values are None. The rank by the predicted mean lies
+        between `best_rank` and `worst_rank` with the probability of the
+        intervals. Where reports show no means, there are no rows.
+        """
+        overall = self.overall
+        if not overall.has_means:
+            return
+        differences = overall.differences()
+        observed_ranks = overall.observed_ranks()
+        predicted_ranks = overall.predicted_ranks()
+        for m, model in enumerate(overall.models):
+            for p, method in enumerate(overall.methods):
+                rank = or_none(predicted_ranks[m, p], int)
+                row = {
+                    'model': model,
+                    'predictor': method,
+                    'observed': _percent_or_none(overall.observed[m]),
+                    'predicted': _percent_or_none(overall.values[m, p]),
+                    'low': None,
+                    'high': None,
+                    'difference': _percent_or_none(differences[m, p]),
+                    'in_sample': int(overall.in_sample[m, p]),
+                    'observed_rank': or_none(observed_ranks[m], int),
+                    'best_rank': rank,
+                    'worst_rank': rank,
+                    'probability_best': None
+                }
+                view = overall.views.get(method)
+                if view is not None:
+                    ranks = view.ranks
+                    row |= {
+                        'low': _percent_or_none(view.low[m]),
+                        'high': _percent_or_none(view.high[m]),
+                        'best_rank': or_none(ranks.first[m], int),
+                        'worst_rank': or_none(ranks.last[m], int),
+                        'probability_best': or_none(ranks.best[m])
+                    }
+                yield row
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, with accuracies in percent."""
+        predictions = self.predictions
+        chance = {}
+        for name, level in predictions.chance.items():
+            chance[name] = percent(level)
+        items = []
+        for cell, n_items in self.items.items():
+            items.append([*cell, n_items])
+        known: dict[str, dict[str, float]] = {}
+        if self.known is not None:
+            for model, accuracies in self.known.to_dict().items():
+                known[model] = {}
+                for name, accuracy in accuracies.items():
+                    if accuracy is not None:
+                        known[model][name] = percent(accuracy)
+        overall = self.overall
+        return {
+            'unit': 'percent',
+            'level': or_none(predictions.level),
+            'models': list(predictions.models),
+            'benchmarks': list(predictions.benchmarks),
+            'predictors': list(predictions.methods),
+            'rows': list(self.rows()),
+            'means_over':
+            list(overall.benchmarks) if overall.has_means else [],
+            'means': list(self.mean_rows()),
+            'chance': chance,
+            'folders': dict(self.folders),
+            'items': items,
+            'known': known,
+            'notes': list(self.notes),
+        }
+
 
 def _is_gap_filling(predictions: Predictions) -> bool:
     """Return True if predictions fill gaps between the observed accuracies.
@@ -132,6 +211,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return percent(value)
     return value
+
+
+def _percent_or_none(fraction: float) -> Optional[float]:
+    """Return a fraction in percent, None for NaN."""
+    if math.isnan(fraction):
+        return None
+    return percent(fraction)
 
 
 def predict_run(work_dir: FilePath,
@@ -205,6 +291,7 @@ def predict_columns(
         ]
     notes = [
         *remarks,
+        *_copies(columns, predictors),
         *item_notes(predictions, items),
         *of_training,
     ]
@@ -213,6 +300,27 @@ def predict_columns(
         named_joints[label] = joint.renamed(folders)
     board = Leaderboard.of(predictions, folders, notes, named_joints, known)
     return replace(board, items=items)
+
+
+def _copies(columns: ColumnsByLabel, predictors: Predictors) -> list[str]:
+    """Return the lines of `copy_notes`, with the label of the predictor.
+
+    They call models by their names in files, as the predictor does.
+    """
+    lines = []
+    for label, predictor in predictors.items():
+        if isinstance(predictor, Missing):
+            continue
+        counted = predictor.columns.uniform != 0
+        losses = predictor.fit.losses[:, counted]
+        fitted = dict(zip(predictor.fit_models, losses))
+        predicted = {}
+        for model, table in columns[label].items():
+            if isinstance(table, FeatureTable):
+                predicted[model] = table.values[:, counted]
+        for note in copy_notes(fitted, predicted):
+            lines.append(f'{label}, {note}')
+    return lines
 
 
 def known_in_run(observed: ObservedAccuracies, folders: Folders,

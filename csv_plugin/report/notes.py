@@ -5,6 +5,7 @@ or the path of a predictor, which end as the reason or the path does.
 """
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from itertools import compress, product
 from typing import NamedTuple, TypeVar
 
@@ -620,6 +621,48 @@ def family_notes(families: Mapping[str, str],
                 'families. If they are one model, remove all but one; else '
                 'give them one family, so that they are held out together.')
     return lines
+
+
+def copy_notes(fitted: Mapping[str, NDArray],
+               predicted: Mapping[str, NDArray]) -> list[str]:
+    """Return lines on predicted models that are copies of training models.
+
+    A copy has exactly the losses of a training model with another name. A
+    further line names predicted models with the name of a training model and
+    other losses. Both arguments map models to arrays with their losses, in the
+    same columns: `fitted` the training models, and `predicted` the models to
+    predict, which may be training models.
+    """
+    losses = {model: _hash(part) for model, part in fitted.items()}
+    model_of: dict[bytes, str] = {}
+    for model, own_losses in losses.items():
+        model_of.setdefault(own_losses, model)
+    copies = []
+    renamed = []
+    for model, part in predicted.items():
+        own_losses = _hash(part)
+        if losses.get(model) == own_losses:
+            continue
+        if model in losses:
+            renamed.append(model)
+        if own_losses in model_of:
+            original = model_of[own_losses]
+            copies.append(f'{model} (same losses as {original})')
+    lines = []
+    if copies:
+        lines.append(f'copies of training models: {first_names(copies)}. '
+                     'Errors of a copy say nothing about new models.')
+    if renamed:
+        lines.append(f'named like training models, with other losses: '
+                     f'{first_names(renamed)}. If they are other models, '
+                     'rename them: models with these names count as training '
+                     'models.')
+    return lines
+
+
+def _hash(values: NDArray) -> bytes:
+    """Return a hash of an array, which is equal for equal arrays."""
+    return sha256(values.tobytes()).digest()
 
 
 def _look_alikes(names: Iterable[str]) -> Iterator[str]:

@@ -105,7 +105,7 @@ def test_outputs(tables, usual):
     assert {*fitted} == {m for i, m in enumerate(tables.models) if i % 5 < 4}
 
 
-def test_leave_family_out(tmp_path):
+def test_leave_family_out(tmp_path, capsys):
     small = small_tables(n_models=8, n_families=4).only('easy')
     assert main(call_on(tmp_path, small, '--leave-family-out')) == 0
     tables = read_model_tables(*inputs(tmp_path))
@@ -122,6 +122,9 @@ def test_leave_family_out(tmp_path):
         '# 8 models, each predicted from other families\n')
     predictor = load_predictor(tmp_path / 'out/predictor.safetensors')
     assert len(predictor.benchmarks[0].fit_models) == 8
+    line = 'fitted to all 8 models, including the split test: salience'
+    assert line in capsys.readouterr().out.replace('\n  ', ' ')
+    assert 'including the split test' in report
 
 
 def test_models_without_scores_are_no_part_of_left_out_families(
@@ -146,12 +149,26 @@ def test_families_are_left_out_without_a_test_split(tmp_path, split, fit,
     call = call_on(tmp_path, small, '--leave-family-out', *fit)
     write_tables(tmp_path / 'in', small, dict.fromkeys(small.models, split))
     assert main(call) == 0
+    assert 'including the split' not in capsys.readouterr().out
     rows = csv_rows(tmp_path / 'out/predictions.csv')
     assert [row['model'] for row in rows] == list(small.models)
     error = refusal(capsys, *call, '--predict', 'test')
     assert "in/models.csv (--" in error and "models in split 't" in error
     assert (' found no split of any model. Add a column split'
             in error) == (not split)
+
+
+def test_a_test_model_that_is_a_copy_of_a_training_model(tmp_path, capsys):
+    """A model of the split test, which has the same family."""
+    small = small_tables(n_models=15, n_families=4).only('easy')
+    values = small.features.values.copy()
+    values[4] = values[0]
+    small = replace(small, features=replace(small.features, values=values))
+    assert not main(call_on(tmp_path, small))
+    note = ('copies of training models: org/model-4 (same losses as '
+            'org/model-0).')
+    assert f'warning: {note}' in capsys.readouterr().out
+    assert note in (tmp_path / 'out/report.md').read_text('utf-8')
 
 
 def test_left_out_families_that_nothing_can_be_fitted_to_are_told(
@@ -164,7 +181,8 @@ def test_left_out_families_that_nothing_can_be_fitted_to_are_told(
     for name in ('both', 'alone'):
         (tmp_path / name).mkdir()
     assert not main(call_on(tmp_path / 'both', small, '--leave-family-out'))
-    assert ('warning: easy: 4 models not predicted, because no'
+    assert ('warning: easy: 4 models not predicted, because no model of '
+            'another family was run on this benchmark.\n'
             in capsys.readouterr().out)
     assert 'at least two families' in refusal(
         capsys, *call_on(tmp_path / 'alone', small.only('easy'),

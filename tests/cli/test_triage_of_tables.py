@@ -257,3 +257,21 @@ def test_a_run_is_fitted_to_or_forecast(options, tmp_path, capsys):
     path.write_text(path.read_text().replace('f@10,f,train', 'f@10,f,test'))
     assert "run 'f': expected a run that is not in" in refusal(
         capsys, *options)
+
+
+def test_without_a_folder_nothing_is_written(usual, options, tmp_path,
+                                             monkeypatch, capsys):
+    """JSON and tables are the same as with a folder."""
+    out, said = usual
+    place = options.index('--out')
+    del options[place:place + 2]
+    (tmp_path / 'empty').mkdir()
+    monkeypatch.chdir(tmp_path / 'empty')
+    assert salience.main([*options, '--json']) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == json.loads((out / 'triage.json').read_text())
+    assert salience.main(options) == 0
+    tables, next_line = capsys.readouterr().out.rsplit('\n\n', 1)
+    assert tables and said.startswith(tables)
+    assert next_line.endswith('--out outputs/triage\n')
+    assert not list((tmp_path / 'empty').iterdir())

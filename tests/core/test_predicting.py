@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.predicting import (collect_features, fitted_benchmarks,
                                         predict_models, result_or_missing)
@@ -39,6 +40,11 @@ def predicted(run, predictors, models=MODELS, progress=iter) -> Predictions:
         part = table.select(models, benchmarks, [label])
         np.testing.assert_array_equal(part.values[:, :, 0], joint.accuracies)
     return table
+
+
+def test_no_predictor():
+    with pytest.raises(InputError, match='a predictor or more, found none'):
+        predict_models({}, {}, ('easy', ))
 
 
 def test_predictions_are_those_of_the_dumps(run, predictor):

@@ -73,6 +73,24 @@ def test_levels_that_are_none(tables, predictor, level):
         predictor.predict(tables.features, level)
 
 
+@pytest.mark.parametrize('wrong, message', [
+    (dict(known=[[.5]]), 'known: expected an AccuracyTable, found a list'),
+    (dict(known={'org/model-0': .5}), 'an AccuracyTable, found a dict'),
+    (dict(families=['a']), 'families: .* found a list'),
+    (dict(families={'org/model-0': 'a'}), "found None of 'org/model-1'"),
+])
+def test_arguments_of_another_kind(tables, predictor, wrong, message):
+    with pytest.raises(InputError, match=message):
+        predictor.predict(tables.features, **wrong)
+
+
+def test_losses_of_another_kind(tables, predictor):
+    """The error is about the losses, not about the predictor."""
+    for wrong in (tables.features.values, [[1.]], None):
+        with pytest.raises(InputError, match=r'^losses: .*of_losses\('):
+            predictor.predict(wrong)
+
+
 def test_in_sample_marks_models_with_a_score(tables, predictor, predicted):
     accuracies = tables.accuracies.select(benchmarks=predictor.names)
     scored = ~np.isnan(accuracies.values)

@@ -83,6 +83,9 @@ def test_what_does_not_fit_is_refused(world):
     ]
     with pytest.raises(InputError, match="losses on another wording of 't0'"):
         able.predict(dumps({'m': edited}))
+    with pytest.raises(
+            InputError, match="of 'm': .* TokenLossDump, found a l"):
+        able.predict({'m': losses['fit-0']})
 
 
 def test_a_loss_table_must_be_on_the_tokens_of_the_training(world):

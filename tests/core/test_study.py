@@ -92,8 +92,14 @@ def test_no_model_is_predicted_from_its_own_family(tables):
 @pytest.mark.parametrize('run', [lambda t: split(t, 10), leave_out])
 def test_a_model_without_a_family(tables, run):
     few = {m: f for m, f in tables.families.items() if m != 'org/model-4'}
-    with pytest.raises(InputError, match="none of 'org/model-4'. Name its"):
+    with pytest.raises(InputError, match="None of 'org/model-4'. Name the"):
         run(replace(tables, families=few))
+
+
+def test_families_that_are_a_list(tables):
+    for run in (lambda t: split(t, 10), leave_out):
+        with pytest.raises(InputError, match='families: .* found a list'):
+            run(replace(tables, families=tables.groups))
 
 
 def test_a_single_family():

@@ -93,6 +93,18 @@ def test_real_losses_stay():
     assert not no_losses(names[:2], items[:, -2:] * [1, np.inf])
 
 
+def test_a_column_of_zeros_is_kept_and_named(tmp_path):
+    path = table(tmp_path, **LOSSES, known=[0] * 6)
+    with pytest.warns(UserWarning, match="0 for all models are kept: 'known'"):
+        read = read_loss_features(path)
+    assert read.columns.units == (*LOSSES, 'known')
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        read_loss_features(path, ['wiki', 'known'])
+        # One zero is nothing to speak of.
+        read_loss_features(table(tmp_path, **LOSSES, item2=[0] * 5 + [.1]))
+
+
 def test_columns_that_a_predictor_needs_are_kept(tmp_path):
     """It was fitted to them, and others are not read."""
     path = table(tmp_path, step=range(6), **LOSSES)

@@ -18,7 +18,7 @@ from csv_plugin.report.leaderboard_tables import (as_markdown, as_short_text,
                                                   write_leaderboard)
 from csv_plugin.report.leaderboards import FIELDS, predict_columns
 from tests.report.boards import NO_DUMP, make_cells, predict
-from tests.runs import dump, model_losses, train
+from tests.runs import FITTED, dump, model_losses, train
 
 MODELS = ('m0', 'm1', 'm2')
 #: A prediction with different halves.
@@ -200,6 +200,13 @@ def test_ranks_and_means_with_their_intervals():
     names, best = 'AB', two.overall.views['p'].ranks.best
     assert (f'{probable}{names[first]} ({best[first]:.0%}), '
             f'{names[second]} ({best[second]:.0%}).') in two.notes
+    means = two.to_dict()['means']
+    for m, row in enumerate(means):
+        assert (row['best_rank'], row['worst_rank']) == (1, 2)
+        assert row['probability_best'] == best[m]
+        limits = interval(row['low'] / 100, row['high'] / 100)
+        cell = mean_cells(two.overall, 'p')[m]
+        assert cell == f"{row['predicted']:.1f} ({limits})"
     # The first method alone says which models may be the best.
     several = predicted_board({'A': 'a', 'B': 'b'}, labels=('p', 'q'))
     found = [note for note in several.notes if 'the largest mean is' in note]
@@ -216,6 +223,21 @@ def test_a_benchmark_at_chance_is_explained_once():
     }}, {'a': 'a'}, {'p': predictor}, {'p': 'file'}, {})
     assert [note[0] for note in board.notes if NOT_YET in note] == ['?']
     assert 'p: file' in board.notes
+
+
+def test_copies_of_training_models_are_told():
+    predictor = train()
+    losses = {'a': FITTED['fit-3'], 'fit-2': 1.01, 'fit-5': FITTED['fit-5']}
+    tables = {}
+    for name, skill in losses.items():
+        of_model = {name: dump(name, model_losses(skill))}
+        tables[name] = predictor.features(of_model)
+    board = predict_columns({'p': tables}, dict(zip(losses, losses)),
+                            {'p': predictor}, {'p': 'file'}, {})
+    copies, renamed = board.notes[-3:-1]
+    assert 'p, copies of training models: a (same losses as fit-3). ' in copies
+    assert renamed.startswith(
+        'p, named like training models, with other losses: fit-2. If')
 
 
 def test_known_scores_move_the_others():
@@ -259,7 +281,11 @@ def test_files(tmp_path):
     assert 'differences and marks are in leader.board.csv.' in markdown
     content = json.loads(data)
     rows = content.pop('rows')
+    means = content.pop('means')
     assert content == {
+        'unit': 'percent',
+        'level': .9,
+        'means_over': ['bench-0', 'bench-1'],
         'models': list(MODELS),
         'benchmarks': ['bench-0', 'bench-1'],
         'predictors': ['predicted', 'mean-loss'],
@@ -269,6 +295,21 @@ def test_files(tmp_path):
         'known': {},
         'notes': list(board.notes)
     }  # yapf: disable
+    assert means[2] == {
+        'model': 'm1',
+        'predictor': 'predicted',
+        'observed': None,
+        'predicted': 40,
+        'low': None,
+        'high': None,
+        'difference': None,
+        'in_sample': 0,
+        'observed_rank': None,
+        'best_rank': None,
+        'worst_rank': None,
+        'probability_best': None
+    }
+    assert means[0]['difference'] == -10 and means[0]['observed_rank'] == 1
     assert all(note in markdown for note in board.notes)
     assert [(r['model'], r['benchmark'], r['predictor']) for r in rows
             ] == [*product(MODELS, cells.benchmarks, cells.labels)]

@@ -12,9 +12,9 @@ from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import MeanView, Overall, RankRanges
 from csv_plugin.core.predictions import NOT_YET, Missing
-from csv_plugin.report.notes import (chance_notes, family_notes, far_notes,
-                                     findings, first_names, learning_notes,
-                                     mean_notes, outlier_notes,
+from csv_plugin.report.notes import (chance_notes, copy_notes, family_notes,
+                                     far_notes, findings, first_names,
+                                     learning_notes, mean_notes, outlier_notes,
                                      predictor_notes, range_note,
                                      shortage_notes)
 from tests.report.boards import NO_DUMP, make_cells, predict
@@ -322,6 +322,21 @@ def test_models_of_several_families():
     note, = family_notes(families, losses)
     assert note.startswith('m, o, p have the same losses but several families')
     assert not family_notes(dict.fromkeys(families, 'a'), losses)
+
+
+def test_copies_of_training_models():
+    """Models under their own name, and models with near losses, are none."""
+    fitted = dict(m=np.array([1., 2]), n=np.array([1., 3]))
+    near = np.array([1, np.nextafter(2, 3)])
+    assert not copy_notes(fitted, fitted | dict(o=near))
+    found, = copy_notes(fitted, fitted | dict(o=fitted['n'], p=fitted['m']))
+    assert found == (
+        'copies of training models: o (same losses as n), p (same '
+        'losses as m). Errors of a copy say nothing about new '
+        'models.')
+    found, = copy_notes(fitted, dict(m=near))
+    assert found.startswith('named like training models, with other losses: m')
+    assert len(copy_notes(fitted, dict(m=fitted['n']))) == 2
 
 
 def test_models_outside_the_range_are_told():

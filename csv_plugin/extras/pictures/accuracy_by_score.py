@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.arrays import Booleans
-from csv_plugin.core.conventions import InputError, check_known
+from csv_plugin.core.conventions import InputError
 from csv_plugin.core.curve import accuracy_of
+from csv_plugin.core.families import families_of_models
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictor import Losses, Predictor
 from csv_plugin.extras.pictures.style import (GREY, Look, Looks, Style,
@@ -75,7 +76,7 @@ def capability_points(predictor: Predictor, losses: Losses,
             common benchmark.
     """
     features = predictor.features(losses)
-    check_known('families', features.models, families, 'Name its family.')
+    own_families = families_of_models(families, features.models)
     table = observed.select(features.models)
     common = [name for name in predictor.names if name in table.benchmarks]
     if not common:
@@ -87,7 +88,6 @@ def capability_points(predictor: Predictor, losses: Losses,
     fit_models = predictor.fit_models
     training = FeatureTable(fit_models, features.columns, predictor.fit.losses)
     fitted_exponents = predictor.joint(training).mean
-    families_of_models = [families[model] for model in features.models]
     points = []
     for name in common:
         part = predictor.benchmark(name)
@@ -100,7 +100,7 @@ def capability_points(predictor: Predictor, losses: Losses,
             CapabilityPoints(
                 benchmark=name,
                 models=features.models,
-                families=tuple(families_of_models),
+                families=tuple(own_families),
                 exponents=exponents[:, b],
                 accuracies=table.column(name),
                 fitted=np.isin(features.models, part.fit_models),

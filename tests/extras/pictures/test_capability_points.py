@@ -48,7 +48,7 @@ def test_points_of_all_benchmarks(tables, study):
 
 
 def test_bad_input(tables, study):
-    with pytest.raises(InputError, match="none of 'org/model-0'"):
+    with pytest.raises(InputError, match="None of 'org/model-0'"):
         points_of(study, tables, families={})
     other = replace(tables.accuracies, benchmarks=tuple('abcdef'))
     with pytest.raises(InputError, match='benchmark of the predictor'):
