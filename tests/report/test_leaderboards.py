@@ -305,8 +305,8 @@ def test_files(tmp_path):
         'difference': None,
         'in_sample': 0,
         'observed_rank': None,
-        'best_rank': None,
-        'worst_rank': None,
+        'best_rank': 1,
+        'worst_rank': 1,
         'probability_best': None
     }
     assert means[0]['difference'] == -10 and means[0]['observed_rank'] == 1

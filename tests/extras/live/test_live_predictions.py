@@ -84,7 +84,9 @@ def test_known_accuracies_count_as_they_come(tmp_path):
     for name in told.benchmarks:
         end = told.forecasts.at('mix1', name)
         assert end.with_scores
-        assert end.value > plain.forecasts.at('mix1', name).value
+        assert end.value >= plain.forecasts.at('mix1', name).value
+    assert told.forecasts.at('mix1', 'easy').value > .9 > .2 > (
+        plain.forecasts.at('mix1', 'easy').value)
     job = TriageJob(
         PREDICTOR, [live.losses], [history], budget=100, known=known)
     assert job.update().to_dict() == told.to_dict()

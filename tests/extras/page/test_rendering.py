@@ -101,13 +101,13 @@ def rows_of(html: str) -> list[str]:
 def test_means_and_ranks_stand_first():
     html = render(make_page(awkward_board()))
     assert html.index('id="means"') < html.index('id="scores"')
-    # m0 was not run on b0, and m1 was not predicted there by the first: m2 is
-    # alone, and has no rank. The best mean stands first, an observed one where
-    # there is no prediction.
+    # m0 was not run on b0, and m1 was not predicted there by the first: each
+    # has a rank by its other means. The best mean stands first, an observed
+    # one where there is no prediction.
     assert rows_of(html)[:3] == [
-        'm2 52.0 – 57.5* – +5.5 40.0 – −12.0',
-        'm1 51.0 – – – – 40.0 – −11.0',
-        'm0 – – 40.0 – – 40.0 – –',
+        'm2 52.0 1 57.5* 1 +5.5 40.0 1 −12.0',
+        'm1 51.0 2 – – – 40.0 1 −11.0',
+        'm0 – – 40.0 2 – 40.0 1 –',
     ]
     assert 'Spearman' not in html  # of so few models
     assert 'id="means"' not in render(make_page(make_board(('m', ), ('b', ))))
