@@ -16,9 +16,11 @@ from csv_plugin.core.study import (MEAN_LOSS, BenchmarkErrors, Study,
 from csv_plugin.core.text_tables import text_table, wrapped
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import ModelInfo, write_csv
+from csv_plugin.report.leaderboard_tables import as_text
 from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.notes import far_notes, learning_notes, outlier_notes
-from csv_plugin.report.screen import markdown_list, markdown_table
+from csv_plugin.report.screen import (full_width, markdown_list,
+                                      markdown_table)
 
 #: Columns of the files that `write_predictions` writes.
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
@@ -31,9 +33,13 @@ All errors are of held-out models only. The MSE is in 1e-3 (squared
 fractions). `mean-loss` (mean loss with a learned floor) is the baseline. MAE
 and the width of the {level:.0%} intervals are in points of accuracy (percent),
 `Spearman` is the rank correlation, `coverage` the share of accuracies inside
-their intervals. The last row has geometric means of the MSE, and arithmetic
-means of the rest, over {n_main} main benchmarks. The leaderboard has errors of
-means, which are smaller than means of errors.
+their intervals.
+"""
+#: Legend of the row of means, where the table has one.
+_MEANS = """\
+The last row has geometric means of the MSE, and arithmetic means of the rest,
+over {n_main} main benchmarks. The leaderboard has errors of means, which are
+smaller than means of errors.
 """
 #: Legend of the cell `(any)`, where a table has one.
 _ANY = (f'({ANY}): all intervals reach from chance, or below, to 100 %, so no '
@@ -132,16 +138,22 @@ def fit_legend(predictor: Predictor) -> str:
 def left_out_line(predictor: Predictor) -> str:
     """Return a line with the mean absolute error of families left out.
 
-    It is the mean over the main benchmarks with such an error, in points. The
-    line is '' if there is none.
+    It is the mean over the main benchmarks with such an error, in points, or
+    over all benchmarks if there are no main ones. The line is '' if there is
+    no error. The error of a predictor by the method `paper` is that of its
+    validation models.
     """
+    counting = predictor.main or predictor.names
     errors = []
     for name, error in zip(predictor.names, _left_out_errors(predictor)):
-        if name in predictor.main and not math.isnan(error):
+        if name in counting and not math.isnan(error):
             errors.append(error)
     if not errors:
         return ''
-    return (f'Mean absolute error of families left out: '
+    of_models = 'validation models'
+    if predictor.leaves_families_out:
+        of_models = 'families left out'
+    return (f'Mean absolute error of {of_models}: '
             f'{percent(_mean(errors)):.1f} points, over '
             f'{counted(len(errors), "benchmark")}.')
 
@@ -171,7 +183,8 @@ def _of_method(study: Study) -> Predictions:
 def error_rows(study: Study) -> list[list[str]]:
     """Return a header, a row of errors for each benchmark, and a row of means.
 
-    Means are over the main benchmarks.
+    Means are over the main benchmarks with an error. Without any, there is no
+    row of means.
     """
     methods = study.predictions.methods
     by_method = _errors_by_method(study)
@@ -194,7 +207,8 @@ def error_rows(study: Study) -> list[list[str]]:
         n_models = str(errors.n_models)
         add_row(name, n_models, [name])
     judged = judged_benchmarks(study)
-    add_row(f'mean of {len(judged)}', '', judged)
+    if judged:
+        add_row(f'mean of {len(judged)}', '', judged)
     return rows
 
 
@@ -203,9 +217,9 @@ def short_table(study: Study) -> str:
 
     First, there is a row for each benchmark with the errors of the method
     under study. Then there is a row for each method with means over the main
-    benchmarks. The column 'of mean loss' is the error divided by the error of
-    the baseline 'mean-loss', which the study must have. In rows of means, it
-    is the ratio of two mean errors.
+    benchmarks with an error, unless there are none. The column 'of mean loss'
+    is the error divided by the error of the baseline 'mean-loss', which the
+    study must have. In rows of means, it is the ratio of two mean errors.
     """
     by_method = _errors_by_method(study)
     baseline = by_method[MEAN_LOSS]
@@ -216,6 +230,8 @@ def short_table(study: Study) -> str:
         rows.append([name, str(errors.n_models), *cells])
     judged = judged_benchmarks(study)
     for method, by_benchmark in by_method.items():
+        if not judged:
+            break
         cells = _short_cells(by_benchmark, baseline, judged)
         rows.append([f'mean of {len(judged)} by {method}', '', *cells])
     return text_table(rows)
@@ -324,11 +340,40 @@ def _mean(values: Sequence[float]) -> float:
     return sum(numbers) / len(numbers)
 
 
-def summary(study: Study, title: str, wide: bool = False) -> str:
-    """Return the title, the table of errors, and notes, as text.
+def summary(study: Study,
+            title: str,
+            models: Sequence[str],
+            wide: bool = False) -> str:
+    """Return what a fit prints: the title, tables and notes, as text.
 
-    The table has all columns if `wide` is True, else only the main columns.
+    The table has errors of held-out models. If none of them has an observed
+    accuracy, there are no errors to show. Then the text has the line
+    `left_out_line` and the predictions of `models`, if there are any, instead.
+    Tables have all columns if `wide` is True.
     """
+    if _has_errors(study):
+        tables = _error_texts(study, wide)
+    else:
+        tables = [left_out_line(study.predictor)]
+        if models:
+            board = leaderboard(study, models)
+            tables.append(as_text(board, full_width(wide)))
+    parts = [
+        title,
+        wrapped(outlier_notes(study.predictor)), *tables,
+        wrapped(learning_notes(study.predictor))
+    ]
+    return '\n\n'.join(filter(None, parts))
+
+
+def _has_errors(study: Study) -> bool:
+    """Return True if an accuracy of a held-out model is observed."""
+    method = study.predictions.methods[0]
+    return bool(study.predictions.held_out(method).any())
+
+
+def _error_texts(study: Study, wide: bool) -> list[str]:
+    """Return the table of errors, its legend and the notes on far models."""
     if wide:
         rows = error_rows(study)
         table = text_table(rows, width=math.inf)
@@ -344,14 +389,11 @@ def summary(study: Study, title: str, wide: bool = False) -> str:
         if name in study.predictions.methods:
             methods.append(f'{name}: {words}')
     line_on_methods = '; '.join(methods) + '.'
-    parts = [
-        title,
-        wrapped(outlier_notes(study.predictor)), table,
+    return [
+        table,
         wrapped([legend, line_on_methods]),
         wrapped(far_notes(_of_method(study))),
-        wrapped(learning_notes(study.predictor))
     ]
-    return '\n\n'.join(filter(None, parts))
 
 
 def write_report(path: FilePath,
@@ -368,9 +410,11 @@ def write_report(path: FilePath,
     """
     n_main = len(judged_benchmarks(study))
     judged = []
-    if study.predictions.held_out(study.predictions.methods[0]).any():
+    if _has_errors(study):
         table = markdown_table(error_rows(study))
-        legend = _LEGEND.format(level=study.predictions.level, n_main=n_main)
+        legend = _LEGEND.format(level=study.predictions.level)
+        if n_main:
+            legend += _MEANS.format(n_main=n_main)
         judged = [table, legend.strip()]
         if f'({ANY})' in table:
             judged.append(_ANY)

@@ -15,7 +15,8 @@ from csv_plugin.io.tables import ModelInfo
 from csv_plugin.report.notes import learning_notes
 from csv_plugin.report.screen import markdown_table
 from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_rows,
-                                            fit_errors, leaderboard, summary,
+                                            fit_errors, leaderboard,
+                                            left_out_line, summary,
                                             write_predictions, write_report)
 from tests.scripts import csv_rows
 from tests.tables import Tables
@@ -131,7 +132,7 @@ def test_intervals_that_contain_everything_have_no_coverage(tmp_path, study):
     for name in MAIN:
         errors = wide.errors('salience')[name]
         assert np.isnan(errors.coverage) and errors.width == 1
-    table, legend = summary(wide, 'Title').split('\n\n')[1:3]
+    table, legend = summary(wide, 'Title', []).split('\n\n')[1:3]
     shown = [line.split()[-1] for line in table.splitlines()[2:]]
     assert {*shown} == {'(any)', '-'} and shown[-2:] == ['(any)', '(any)']
     assert '(any): all intervals reach from chance' in ' '.join(legend.split())
@@ -185,7 +186,7 @@ def test_every_note_of_a_report_ends_in_one_period(tmp_path, study):
 
 
 def test_summary(study):
-    title, table, legend, *_ = summary(study, 'Title').split('\n\n')
+    title, table, legend, *_ = summary(study, 'Title', []).split('\n\n')
     assert '(any)' not in table + legend
     header, line, *rows = table.splitlines()
     assert title == 'Title' and legend.startswith('error: mean absolute')
@@ -218,9 +219,21 @@ def test_summary(study):
         assert row.split()[-1] == f'{covered:.0%}'
     assert ('mean-loss: the baseline, the mean loss with a learned floor.'
             in ' '.join(legend.split()))
-    wide = summary(study, 'Title', wide=True)
+    wide = summary(study, 'Title', [], wide=True)
     assert text_table(error_rows(study), width=math.inf) in wide
     assert '|' not in wide and ' Spearman ' in wide
+
+
+def test_no_means_without_main_benchmarks(tmp_path, tables):
+    study = study_with((), tables)
+    write_report(tmp_path / 'r.md', study, 'A title', 'x')
+    for text in (summary(study, 'Title', []),
+                 summary(study, 'Title', [], wide=True),
+                 (tmp_path / 'r.md').read_text('utf-8')):
+        assert 'mean of' not in text and 'main benchmarks' not in text
+        assert 'easy' in text
+    # All benchmarks count in the error of families left out.
+    assert left_out_line(study.predictor).endswith(' over 5 benchmarks.')
 
 
 def test_errors_of_families_left_out_are_mean_absolute_errors(study):
@@ -244,7 +257,7 @@ def test_outliers_are_named_before_the_table(tmp_path, study):
                      benchmarks=study.predictor.benchmarks,
                      names=study.predictor.names)  # yapf: disable
     odd = replace(study, predictor=predictor)
-    _, note, table, *_ = summary(odd, 'Title').split('\n\n')
+    _, note, table, *_ = summary(odd, 'Title', []).split('\n\n')
     assert f'{name} (4.2 times the expected error)' in ' '.join(note.split())
     assert table.startswith('benchmark ')
     write_report(tmp_path / 'r.md', odd, 'A title', 'x')
