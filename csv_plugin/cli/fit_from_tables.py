@@ -14,8 +14,7 @@ from csv_plugin.io.files import file_set
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.report.leaderboard_tables import write_markdown
-from csv_plugin.report.notes import (chance_notes, family_notes,
-                                     shortage_notes)
+from csv_plugin.report.notes import chance_notes, family_notes, shortage_notes
 from csv_plugin.report.study_tables import (leaderboard, summary,
                                             write_predictions, write_report)
 

@@ -19,8 +19,7 @@ from csv_plugin.io.tables import ModelInfo, write_csv
 from csv_plugin.report.leaderboard_tables import as_text
 from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.notes import far_notes, learning_notes, outlier_notes
-from csv_plugin.report.screen import (full_width, markdown_list,
-                                      markdown_table)
+from csv_plugin.report.screen import full_width, markdown_list, markdown_table
 
 #: Columns of the files that `write_predictions` writes.
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',

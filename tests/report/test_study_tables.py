@@ -228,8 +228,8 @@ def test_no_means_without_main_benchmarks(tmp_path, tables):
     study = study_with((), tables)
     write_report(tmp_path / 'r.md', study, 'A title', 'x')
     for text in (summary(study, 'Title', []),
-                 summary(study, 'Title', [], wide=True),
-                 (tmp_path / 'r.md').read_text('utf-8')):
+                 summary(study, 'Title', [],
+                         wide=True), (tmp_path / 'r.md').read_text('utf-8')):
         assert 'mean of' not in text and 'main benchmarks' not in text
         assert 'easy' in text
     # All benchmarks count in the error of families left out.
