@@ -6,8 +6,8 @@ from csv_plugin.core.comparison import (MEAN, Comparison, interval_of, name_of,
 from csv_plugin.core.differences import LOSS_MARGIN
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import shortened
-from csv_plugin.core.noise import (BETTER, LOSS, PREDICTED, SAME, UNCLEAR,
-                                   WORSE, Difference)
+from csv_plugin.core.noise import (BETTER, LOSS, OBSERVED, PREDICTED, SAME,
+                                   UNCLEAR, WORSE, Difference)
 from csv_plugin.core.text_tables import WIDTH, text_table, wrapped
 
 #: For each verdict, the beginning of the sentence that states it.
@@ -35,13 +35,14 @@ def as_text(comparison: Comparison, width: float = WIDTH) -> str:
 def conclusion(comparison: Comparison) -> str:
     """Return the conclusion of a comparison, in one or two sentences.
 
-    The first sentence states the decisive difference. If the decisive
+    The first sentence states the decisive difference, and names the benchmarks
+    on which observed accuracies show the opposite. If the decisive
     difference is of losses, the second sentence names the benchmarks on which
     accuracies are predicted to differ. Otherwise, the second sentence states
     the difference of losses.
     """
     decisive = comparison.decisive
-    sentences = [_verdict(decisive)]
+    sentences = [_verdict(decisive, _contradicting(comparison))]
     losses = comparison.of_kind(LOSS)
     if decisive.of_losses:
         sentences += _on_predictions(comparison)
@@ -50,8 +51,28 @@ def conclusion(comparison: Comparison) -> str:
     return one_line(' '.join(sentences))
 
 
-def _verdict(part: Difference) -> str:
-    """State a difference in a sentence, with its interval and probability."""
+def _contradicting(comparison: Comparison) -> str:
+    """Return a clause on observed accuracies that contradict the verdict.
+
+    It names the benchmarks on which an observed accuracy is better although
+    the verdict is 'worse', or the other way round. It is '' without any.
+    """
+    opposite = {BETTER: WORSE, WORSE: BETTER}.get(comparison.verdict)
+    names = []
+    for part in comparison.of_kind(OBSERVED):
+        if part.verdict == opposite:
+            names.append(part.benchmark)
+    if not names:
+        return ''
+    listed = shortened(', '.join(names), 100)
+    return f', although its observed accuracy is {opposite} on {listed}'
+
+
+def _verdict(part: Difference, clause: str = '') -> str:
+    """State a difference in a sentence, with its interval and probability.
+
+    The clause stands after the verdict.
+    """
     of = f'accuracy on {part.benchmark}'
     if part.of_losses:
         of = 'mean loss'
@@ -62,8 +83,8 @@ def _verdict(part: Difference) -> str:
         # The margin is `LOSS_MARGIN` times the mean loss of A.
         share = LOSS_MARGIN * part.value / part.margin
         size += f', {100 * share:+.2f} %'
-    return (f'{_BEGINNINGS[part.verdict]}: {of} {size} ({interval_of(part)}), '
-            f'P(B better) {part.probability:.3f}.')
+    return (f'{_BEGINNINGS[part.verdict]}{clause}: {of} {size} '
+            f'({interval_of(part)}), P(B better) {part.probability:.3f}.')
 
 
 def _on_predictions(comparison: Comparison) -> list[str]:
@@ -128,27 +149,36 @@ def _legend(comparison: Comparison) -> list[str]:
         legend.append('SE predictor: standard error of the predicted '
                       'difference, which includes the error from the choice '
                       'of texts.')
-        legend += _where_to_run(comparison.of_kind(PREDICTED))
+        legend += _where_to_run(comparison)
     if comparison.answers:
-        legend.append('p: p-value of an exact test. Needed: number of items '
-                      'that would make the margin detectable. Worth: number '
-                      'of items with an error as small as that of the '
-                      'prediction.')
+        legend.append('p: two-sided p-value of the observed difference, by '
+                      'the noise that its verdict is taken from. Needed: '
+                      'number of items that would make the margin detectable. '
+                      'Worth: number of items with an error as small as that '
+                      'of the prediction.')
     return legend
 
 
-def _where_to_run(parts: list[Difference]) -> list[str]:
+def _where_to_run(comparison: Comparison) -> list[str]:
     """Return lines that say on which benchmarks to run both models.
 
     The lines group the benchmarks: losses decide there, a run would probably
     decide, or a run would show no difference as small as the predicted one.
-    There are no lines if the numbers of items of the benchmarks are unknown.
+    Benchmarks with observed accuracies are in no group. There are no lines if
+    the numbers of items of the benchmarks are unknown.
     """
+    parts = []
+    for part in comparison.of_kind(PREDICTED):
+        if part.by_items is not None:
+            parts.append(part)
+    if not parts:
+        return []
+    observed = [part.benchmark for part in comparison.of_kind(OBSERVED)]
     decided: list[str] = []
     worth_running: list[str] = []
     too_small: list[str] = []
     for part in parts:
-        if part.by_items is None:
+        if part.benchmark in observed:
             continue
         if part.verdict != UNCLEAR:
             decided.append(part.benchmark)
@@ -156,8 +186,6 @@ def _where_to_run(parts: list[Difference]) -> list[str]:
             worth_running.append(part.benchmark)
         else:
             too_small.append(part.benchmark)
-    if not decided and not worth_running and not too_small:
-        return []
     lines = [
         'By items: the smallest difference that running both models on the '
         'benchmark would show, if their answers are not paired.'
