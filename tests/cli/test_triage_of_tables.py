@@ -10,6 +10,7 @@ import pytest
 from csv_plugin.cli import salience
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import Columns, FeatureTable
+from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import write_csv
 from tests.scripts import check_end, csv_rows, refusal
 from tests.tables import Tables, write_tables
@@ -140,7 +141,7 @@ def test_errors_are_those_of_families_left_out(options, tmp_path, usual):
         notes.append(told['notes'][0])
     widths = [row['high'] - row['low'] for row in found]
     assert widths[0] == widths[2] < widths[1]
-    assert notes[0].startswith('No tokens are known')
+    assert notes[0].startswith('Mean absolute error of families left out')
     assert notes[1] == (
         'All models to fit to are of one family, so each run counts as a '
         'family: errors are measured on runs that are left out.')
@@ -180,6 +181,26 @@ def test_the_screen(usual):
     assert (out / 'triage.png').is_file()
 
 
+def test_the_fit_is_shown_and_kept(options, tmp_path, capsys):
+    """As by `salience fit`, whose notes and predictor are the same."""
+    rows = csv_rows(tmp_path / 'scores.csv')
+    rows[0]['easy'] = rows[0]['hard'] = '0.99'
+    write_csv(tmp_path / 'scores.csv', list(rows[0]),
+              [row.values() for row in rows])
+    assert salience.main(options) == 0
+    printed = ' '.join(capsys.readouterr().out.split())
+    assert 'Outliers among the training models, which count less: a@10' in (
+        printed)
+    assert salience.main(['fit', *options[1:-1], f'{tmp_path}/fit']) == 0
+    fitted = ' '.join(capsys.readouterr().out.split())
+    error, = re.findall(r'Mean absolute error of families [^,]*,', fitted)
+    assert error in printed
+    kept, other = (
+        load_predictor(tmp_path / folder / 'predictor.safetensors')
+        for folder in ('out', 'fit'))
+    np.testing.assert_allclose(kept.left_out, other.left_out)
+
+
 def test_a_table_tells_how_long_a_run_is(options, tmp_path):
     table = tmp_path / 'checkpoints.csv'
     write_csv(table, ('model', 'run', 'step', 'budget'),
@@ -189,7 +210,7 @@ def test_a_table_tells_how_long_a_run_is(options, tmp_path):
     told = json.loads((tmp_path / 'out/triage.json').read_text())
     # The others are known from a tenth on.
     assert told['forecasts'] == []
-    assert 'do not count: a, b, c, d, e, f.' in told['notes'][1]
+    assert 'do not count: a, b, c, d, e, f.' in told['notes'][2]
 
 
 SIZE = ['--params', '7e9', '--tokens', '4e13']
@@ -223,6 +244,8 @@ def test_a_size_is_forecast(sized, tmp_path, capsys):
     assert hard['low'] < hard['forecast'] < easy['forecast'] < easy['high']
     assert easy['forecast'] > .25 + .5 * SKILL * 6 / 7
     assert (easy['share'], easy['verdict']) == (0, 'not begun')
+    assert told['notes'][1].startswith('Mean absolute error of families')
+    del told['notes'][1]
     assert told['notes'] == [
         'none: left out, as no model to fit to was run there.',
         'The law of losses was fitted to 6 models.',
