@@ -55,9 +55,9 @@ from csv_plugin.report.triage_report import as_text, write_triage
 from csv_plugin.triage.checkpoints import (check_described,
                                            describe_checkpoints, families_of,
                                            last_checkpoints, read_checkpoints)
-from csv_plugin.triage.judging import judge, judge_sizes
+from csv_plugin.triage.judging import find_budget, judge, judge_sizes
 from csv_plugin.triage.result import Triage
-from csv_plugin.triage.sizes import check_sizes, targets_of
+from csv_plugin.triage.sizes import check_sizes, check_target, targets_of
 from csv_plugin.triage.watching import TriageJob
 
 #: Maps models to their numbers of parameters and training tokens.
@@ -214,6 +214,8 @@ def _judged(args: argparse.Namespace, tables: ModelTables,
         known, unused = read_known(args.known, tables.features.models,
                                    scores.benchmarks)
         notes += unused
+    # The same checks as in `judge`, before the fit, which takes long.
+    find_budget(new, history, args.budget)
     predictor = fit_predictor(tables.features, scores, families)
     triage = judge(
         predictor, tables.features, new, history, args.budget, known=known)
@@ -241,6 +243,7 @@ def _sizes(args: argparse.Namespace, info: Sizes, past: Sequence[str],
         last = past
     models = {model: info[model] for model in last}
     check_sizes(args.models, models)
+    check_target(models, args.params, args.tokens)
     return models, targets_of(models, args.params / 1e9, args.tokens)
 
 

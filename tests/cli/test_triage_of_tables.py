@@ -3,11 +3,12 @@ import json
 import re
 from contextlib import redirect_stdout
 from io import StringIO
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
-from csv_plugin.cli import salience
+from csv_plugin.cli import salience, triage_checkpoints
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.io.predictors import load_predictor
@@ -262,6 +263,41 @@ def test_runs_of_one_length_count_with_all_checkpoints(sized, tmp_path):
             r'@(\d+)(.*),[\d.]+$', r'@\1\2,\1', path.read_text(), flags=re.M))
     assert salience.main([*sized, *SIZE]) == 0
     assert 'fitted to 24 models.' in (tmp_path / 'out/triage.txt').read_text()
+
+
+@pytest.fixture
+def no_fit(monkeypatch):
+    """A fit takes long, so errors are found before it."""
+    monkeypatch.setattr(triage_checkpoints, 'fit_predictor',
+                        Mock(side_effect=AssertionError('a fit')))
+
+
+@pytest.mark.parametrize('rows, more, message', [
+    ({}, ['--budget', '15'], "run 'g': expected a budget of at least 20"),
+    ({'a': 400}, [], "run 'a': expected a finished run, found a last check"),
+    ({'g': 15}, [], "run 'g': expected a budget of at least 20"),
+])  # yapf: disable
+def test_runs_are_checked_before_the_fit(options, tmp_path, capsys, no_fit,
+                                         rows, more, message):
+    table = tmp_path / 'checkpoints.csv'
+    write_csv(table, ('model', 'run', 'step', 'budget'),
+              [(f'{run}@{step}', run, step, rows.get(run, '')) for run in RUNS
+               for step in STEPS if run != 'g' or step < 50])
+    assert message in refusal(capsys, *options, '--checkpoints', str(table),
+                              *more)
+
+
+@pytest.mark.parametrize('size, message', [
+    (('7', '4000'), '--params: expected 1e+06 parameters or more, a thousandth'
+     ' of the smallest model to forecast from, found 7 parameters. Did you '
+     'mean 7e9, in billions?'),
+    (('7e9', '4000'), 'found 4000 tokens. Did you mean 4000e9, in billions?'),
+])  # yapf: disable
+def test_sizes_in_billions_are_refused_before_the_fit(sized, capsys, no_fit,
+                                                      size, message):
+    params, tokens = size
+    assert message in refusal(capsys, *sized, '--params', params, '--tokens',
+                              tokens)
 
 
 @pytest.mark.parametrize(('more', 'message'), [
