@@ -59,10 +59,10 @@ def fit_from_tables(args: argparse.Namespace) -> None:
         write_predictions(args.out, study, tables.info)
         write_markdown(args.out / 'leaderboard.md',
                        leaderboard(study, predict))
-        write_report(args.out / 'report.md', study, title, args.command,
-                     cautions)
+        write_report(args.out / 'report.md', study, predict, title,
+                     args.command, cautions)
         save_predictor(study.predictor, predictor)
-    print(summary(study, title, predict, args.wide))
+    print(summary(study, predict, title, args.wide))
     print_end(args.out, 'salience', 'predict', '--losses', 'NEW.csv',
               '--predictor', predictor)
 

@@ -62,7 +62,7 @@ def write_training(out: Path,
         write_predictions(out, study, collection.info)
         if shown:
             write_markdown(out / LEADERBOARD, leaderboard(study, shown))
-        write_report(out / 'report.md', study, title, command, remarks)
+        write_report(out / 'report.md', study, shown, title, command, remarks)
         points = capability_points(trained, losses, collection.accuracies,
                                    collection.families)
         drawn = {'capability': capability_picture(points)}
@@ -75,7 +75,7 @@ def write_training(out: Path,
             for kind in ('png', 'svg'):
                 save(figure, pictures / f'{name}.{kind}')
         save_predictor(trained, out / PREDICTOR)
-    return summary(study, title, shown, wide)
+    return summary(study, shown, title, wide)
 
 
 def _write_steps(path: Path, steps: TrainingSteps) -> None:

@@ -111,7 +111,7 @@ def write_predictions(folder: Path, study: Study,
 
 def leaderboard(study: Study, models: Sequence[str]) -> Leaderboard:
     """Return the leaderboard of some models by the method under study."""
-    predictions = _of_method(study).select(models)
+    predictions = _of_method(study, models)
     names = dict(zip(models, models))
     joints = {}
     for method, joint in study.joints.items():
@@ -173,10 +173,10 @@ def _left_out_errors(predictor: Predictor) -> list[float]:
     return errors
 
 
-def _of_method(study: Study) -> Predictions:
-    """Return the predictions by the method under study alone."""
+def _of_method(study: Study, models: Sequence[str]) -> Predictions:
+    """Return the predictions of models by the method under study alone."""
     method = study.predictions.methods[0]
-    return study.predictions.select(methods=[method])
+    return study.predictions.select(models, methods=[method])
 
 
 def error_rows(study: Study) -> list[list[str]]:
@@ -340,18 +340,19 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def summary(study: Study,
-            title: str,
             models: Sequence[str],
+            title: str,
             wide: bool = False) -> str:
     """Return what a fit prints: the title, tables and notes, as text.
 
-    The table has errors of held-out models. If none of them has an observed
-    accuracy, there are no errors to show. Then the text has the line
-    `left_out_line` and the predictions of `models`, if there are any, instead.
-    Tables have all columns if `wide` is True.
+    `models` are the models that the study predicts. The table has their
+    errors. If none of them has an observed accuracy, there are no errors to
+    show. Then the text has the line `left_out_line` and the predictions of
+    the models, if there are any, instead. Tables have all columns if `wide` is
+    True.
     """
     if _has_errors(study):
-        tables = _error_texts(study, wide)
+        tables = _error_texts(study, models, wide)
     else:
         tables = [left_out_line(study.predictor)]
         if models:
@@ -371,7 +372,7 @@ def _has_errors(study: Study) -> bool:
     return bool(study.predictions.held_out(method).any())
 
 
-def _error_texts(study: Study, wide: bool) -> list[str]:
+def _error_texts(study: Study, models: Sequence[str], wide: bool) -> list[str]:
     """Return the table of errors, its legend and the notes on far models."""
     if wide:
         rows = error_rows(study)
@@ -391,21 +392,22 @@ def _error_texts(study: Study, wide: bool) -> list[str]:
     return [
         table,
         wrapped([legend, line_on_methods]),
-        wrapped(far_notes(_of_method(study))),
+        wrapped(far_notes(_of_method(study, models))),
     ]
 
 
 def write_report(path: FilePath,
                  study: Study,
+                 models: Sequence[str],
                  title: str,
                  command: str,
                  remarks: Sequence[str] = ()) -> None:
     """Write a report in Markdown: tables of errors, with legends and notes.
 
     The report has errors of held-out models, if some of them have observed
-    accuracies, and the errors that `fit_errors` returns. `title` is its
-    heading. `command` is the command that makes the report, and is shown in
-    it. `remarks` are further notes.
+    accuracies, and the errors that `fit_errors` returns. `models` are as in
+    `summary`. `title` is the heading. `command` is the command that makes the
+    report, and is shown in it. `remarks` are further notes.
     """
     n_main = len(judged_benchmarks(study))
     judged = []
@@ -418,7 +420,7 @@ def write_report(path: FilePath,
         if f'({ANY})' in table:
             judged.append(_ANY)
     notes = [
-        *far_notes(_of_method(study)),
+        *far_notes(_of_method(study, models)),
         *remarks,
         *learning_notes(study.predictor, verbose=True),
     ]

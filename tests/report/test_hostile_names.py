@@ -118,7 +118,7 @@ def test_study(tmp_path):
         tmp_path, study, dict.fromkeys(NAMES, ModelInfo('', 'test', 1)))
     check_csv(tmp_path / 'predictions.csv', ['model'], NAMES)
     check_csv(tmp_path / 'predictions.csv', ['benchmark'], benchmarks)
-    study_tables.write_report(tmp_path / 'r.md', study, 'Title',
+    study_tables.write_report(tmp_path / 'r.md', study, NAMES, 'Title',
                               'python x.py "a\n# b\x1b[2J"')
     report = (tmp_path / 'r.md').read_text('utf-8')
     check_screen(report)
