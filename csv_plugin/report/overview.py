@@ -25,10 +25,18 @@ def overview(board: Leaderboard, width: int) -> tuple[str, str]:
     models fits a screen of `width` columns; the table of a single model always
     has the same columns. The second text is '' if nothing is left out.
     """
+    left_out = []
+    main, *others = board.predictions.methods
+    if others:
+        left_out.append(f'predictions by {", ".join(others)} (the table is by '
+                        f'{main})')
     if len(board.predictions.models) == 1:
         rows = _rows_of_one_model(board)
-        return text_table(rows), ''
-    return _table_of_models(board, width)
+        table = text_table(rows)
+    else:
+        table, more = _table_of_models(board, width)
+        left_out += more
+    return table, ', '.join(left_out)
 
 
 # ---- one model
@@ -101,8 +109,8 @@ def _benchmark_row(board: Leaderboard, b: int) -> list[str]:
 # ---- several models
 
 
-def _table_of_models(board: Leaderboard, width: int) -> tuple[str, str]:
-    """Return the table of several models, and what it leaves out, as texts.
+def _table_of_models(board: Leaderboard, width: int) -> tuple[str, list[str]]:
+    """Return the table of several models, and texts on what it leaves out.
 
     The intervals on benchmarks are shown only if all intervals fit.
     """
@@ -119,13 +127,13 @@ def _table_of_models(board: Leaderboard, width: int) -> tuple[str, str]:
         without.append(_sorted(name, cells_without, order))
     whole = left + with_intervals
     if columns_that_fit(whole, width) == len(whole):
-        return _text(whole, width), ''
+        return _text(whole, width), []
     n_fitting = columns_that_fit(left + without, width)
     n_shown = max(n_fitting - len(left), 0)
     n_left_out = len(without) - n_shown
-    left_out = 'intervals of single benchmarks'
+    left_out = ['intervals of single benchmarks']
     if n_left_out:
-        left_out += f', and {n_left_out} of {len(without)} benchmarks'
+        left_out.append(f'{n_left_out} of {len(without)} benchmarks')
     return _text(left + without[:n_shown], width), left_out
 
 

@@ -76,6 +76,14 @@ def test_benchmarks_that_do_not_fit_are_counted():
     assert all('9' not in line.split()[0] for line in table.splitlines())
 
 
+@pytest.mark.parametrize('models', [['mine'], ['weak', 'strong']])
+def test_other_predictors_are_said_to_be_left_out(models):
+    cells = make_cells(models, ['sums'], ['ours', 'theirs'])
+    table, left_out = overview(cells.board(), 80)
+    assert 'theirs' not in table
+    assert left_out == 'predictions by theirs (the table is by ours)'
+
+
 def test_a_single_benchmark_needs_no_mean():
     board = board_of(['weak', 'strong'], ['sums'])
     header, _, first, last = rows(overview(board, 80)[0])
