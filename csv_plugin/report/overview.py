@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from csv_plugin.core.formatting import interval, number, percent
+from csv_plugin.core.formatting import ANY, interval, number, percent
 from csv_plugin.core.predictions import OBSERVED
 from csv_plugin.core.text_tables import columns_that_fit, text_table
-from csv_plugin.report.leaderboard_tables import (mean_cells, percents,
-                                                  rank_cells)
+from csv_plugin.report.leaderboard_tables import (mean_cells, notes_on_main,
+                                                  percents, rank_cells)
 from csv_plugin.report.leaderboards import Leaderboard
+from csv_plugin.report.notes import ERRORS
 
 #: The cells of a column, from its header on.
 Column = list[str]
@@ -37,6 +38,25 @@ def overview(board: Leaderboard, width: int) -> tuple[str, str]:
         table, more = _table_of_models(board, width)
         left_out += more
     return table, ', '.join(left_out)
+
+
+def shown_notes(board: Leaderboard, table: str) -> list[str]:
+    """Return the notes of `notes_on_main` on what a table of `overview` shows.
+
+    Legends of cells and marks that the table lacks are left out. It has no row
+    of errors.
+    """
+    cells = set(table.replace('(', ' ').replace(')', ' ').split())
+    hidden = {ERRORS}
+    for line in board.predictions.legend()[1:]:
+        # The line begins with the cell or mark that it explains.
+        mark, _ = line.split(maxsplit=1)
+        is_shown = mark in table
+        if mark == f'{ANY}:':
+            is_shown = ANY in cells
+        if not is_shown:
+            hidden.add(line)
+    return [note for note in notes_on_main(board) if note not in hidden]
 
 
 # ---- one model
