@@ -167,18 +167,15 @@ def _where_to_run(comparison: Comparison) -> list[str]:
     Benchmarks with observed accuracies are in no group. There are no lines if
     the numbers of items of the benchmarks are unknown.
     """
-    parts = []
-    for part in comparison.of_kind(PREDICTED):
-        if part.by_items is not None:
-            parts.append(part)
-    if not parts:
+    parts = comparison.of_kind(PREDICTED)
+    if all(part.by_items is None for part in parts):
         return []
     observed = [part.benchmark for part in comparison.of_kind(OBSERVED)]
     decided: list[str] = []
     worth_running: list[str] = []
     too_small: list[str] = []
     for part in parts:
-        if part.benchmark in observed:
+        if part.by_items is None or part.benchmark in observed:
             continue
         if part.verdict != UNCLEAR:
             decided.append(part.benchmark)
