@@ -42,6 +42,7 @@ from csv_plugin.io.model_tables import (measured_losses, read_accuracy_columns,
                                         read_loss_features, read_scores_alone)
 from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.runs.run_dumps import find_dumps
+from csv_plugin.io.tables import check_names_in, read_benchmarks
 from csv_plugin.report.comparison_report import as_line, as_text
 from csv_plugin.report.notes import learning_notes
 from csv_plugin.report.screen import full_width
@@ -71,6 +72,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, '--accuracies', 'SCORES', 'table of observed accuracies of '
         'the runs, with the column model and one column per benchmark '
         '(default: none)')
+    add_option(
+        parser, '--benchmarks', 'CSV', 'table of the benchmarks of '
+        '--accuracies with the columns benchmark, chance, n_items and perhaps '
+        'main; a single run of A and B each needs n_items (default: what the '
+        'predictor knows)')
     add_option(
         parser, '--tasks', 'NAME[=METRIC]', 'tasks and groups of '
         'lm-evaluation-harness whose grades in --answers count, perhaps with '
@@ -126,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
     places = [*runs_of_a, *runs_of_b, *args.same_recipe]
     accuracies = None
     if args.accuracies:
-        accuracies = _accuracies(args.accuracies, sides, predictor)
+        accuracies = _accuracies(args, sides, predictor)
         paths = [_split(place)[0] for place in places]
         if not any(map(Path.exists, paths)):
             refuse(args, 'accuracies without losses', 'same_recipe')
@@ -171,6 +177,8 @@ def _check_options(args: argparse.Namespace) -> None:
         refuse(args, 'no --predictor', 'same_family')
     if not args.answers:
         refuse(args, 'no --answers', 'tasks')
+    if not args.accuracies:
+        refuse(args, 'no --accuracies', 'benchmarks')
     if not (args.predictor or args.answers or args.accuracies):
         refuse(args, 'losses alone', 'margin')
     if args.json:
@@ -204,6 +212,12 @@ def _sides(
         if _run_at(place) in of_a:
             raise InputError('--against', 'runs that are not also runs of A',
                              repr(place), 'Leave it out on one side.')
+    compared = {_run_at(place) for place in (*places, *against)}
+    for place in args.same_recipe:
+        if _run_at(place) in compared:
+            raise InputError(
+                '--same-recipe', 'further runs, not runs of A or B',
+                repr(place), 'Leave it out: runs of A and of B count already.')
     if against:
         return places, against
     return places[:1], places[1:]
@@ -216,32 +230,38 @@ def _run_at(place: str) -> tuple[Path, str]:
 
 
 def _accuracies(
-        path: str, sides: Sequence[Sequence[str]],
+        args: argparse.Namespace, sides: Sequence[Sequence[str]],
         predictor: Optional[Predictor]
 ) -> tuple[AccuracyTable, AccuracyTable]:  # yapf: disable
     """Return the accuracies of the runs of A, and of the runs of B.
 
-    If there is a predictor, the tables contain the numbers of items that the
-    predictor knows, and means are over the predictor's main benchmarks.
+    The tables contain the numbers of items that the table `--benchmarks` has,
+    or else those that the predictor knows, if there is one. Means are over the
+    main benchmarks of the predictor or, without one, of `--benchmarks`.
     """
+    path = args.accuracies
     if not sides[0]:
         raise InputError(
             '--accuracies', 'the runs of A and B beside it', 'none',
             'Name two models of the table, or several '
             'with --against.')
     table = read_scores_alone(path)
+    items: dict[str, int] = {}
+    main: Collection[str] = table.benchmarks
+    if args.benchmarks:
+        described = read_benchmarks(args.benchmarks)
+        check_names_in(path, 'benchmarks', table.benchmarks, args.benchmarks,
+                       described)
+        items = {name: row.n_items for name, row in described.items()}
+        main = [name for name, row in described.items() if row.main]
     if predictor:
-        n_items = []
-        others = []
-        for name in table.benchmarks:
-            known = 0
-            if name in predictor.names:
-                known = predictor.benchmark(name).n_items
-            n_items.append(known)
-            if name not in predictor.main:
-                others.append(name)
-        table = replace(
-            table, n_items=np.array(n_items), outside_means=tuple(others))
+        for fit in predictor.benchmarks:
+            items[fit.benchmark] = items.get(fit.benchmark) or fit.n_items
+        main = predictor.main
+    n_items = [items.get(name, 0) for name in table.benchmarks]
+    others = [name for name in table.benchmarks if name not in main]
+    table = replace(
+        table, n_items=np.array(n_items), outside_means=tuple(others))
     rows = []
     for side in sides:
         models = [_model_of(place, table.models) for place in side]

@@ -14,13 +14,11 @@ from csv_plugin.core.text_tables import wrapped
 from csv_plugin.io.files import file_set
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import save_predictor
-from csv_plugin.report.leaderboard_tables import as_text, write_markdown
+from csv_plugin.report.leaderboard_tables import write_markdown
 from csv_plugin.report.notes import (chance_notes, copy_notes, family_notes,
-                                     outlier_notes, shortage_notes)
-from csv_plugin.report.screen import full_width
-from csv_plugin.report.study_tables import (leaderboard, left_out_line,
-                                            summary, write_predictions,
-                                            write_report)
+                                     shortage_notes)
+from csv_plugin.report.study_tables import (leaderboard, summary,
+                                            write_predictions, write_report)
 
 
 def fit_from_tables(args: argparse.Namespace) -> None:
@@ -60,22 +58,16 @@ def fit_from_tables(args: argparse.Namespace) -> None:
     tables = tables.select(tables.features.models, run_on)
     title, study = _study(args, tables, fit, predict)
     print_warnings(_unpredicted(study, args.scores))
-    board = leaderboard(study, predict)
     predictor = args.out / 'predictor.safetensors'
     fitted_to = _fitted_to(args, len(fit))
     with file_set(args.out):
         write_predictions(args.out, study, tables.info)
-        write_markdown(args.out / 'leaderboard.md', board)
-        write_report(args.out / 'report.md', study, title, args.command,
-                     [*fitted_to, *cautions])
+        write_markdown(args.out / 'leaderboard.md',
+                       leaderboard(study, predict))
+        write_report(args.out / 'report.md', study, predict, title,
+                     args.command, [*fitted_to, *cautions])
         save_predictor(study.predictor, predictor)
-    if board.predictions.has_observed():
-        print(summary(study, title, args.wide))
-    else:
-        notes = wrapped(outlier_notes(study.predictor))
-        table = as_text(board, full_width(args.wide))
-        error = left_out_line(study.predictor)
-        print(*filter(None, [title, notes, error, table]), sep='\n\n')
+    print(summary(study, predict, title, args.wide))
     if fitted_to:
         print(f'\n{wrapped(fitted_to)}')
     print_end(args.out, 'salience', 'predict', '--losses', 'NEW.csv',

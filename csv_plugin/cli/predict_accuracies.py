@@ -46,8 +46,7 @@ from csv_plugin.io.tables import check_names_in, read_models
 from csv_plugin.io.text_sets import read_texts
 from csv_plugin.report.leaderboard_tables import as_text, write_leaderboard
 from csv_plugin.report.leaderboards import Leaderboard, predict_columns
-from csv_plugin.report.notes import DIFFERENCES, range_note
-from csv_plugin.report.overview import overview
+from csv_plugin.report.overview import overview, shown_notes
 from csv_plugin.report.run_leaderboards import run_leaderboard
 from csv_plugin.report.screen import shown_path, terminal_width
 
@@ -274,25 +273,7 @@ def _shown(args: argparse.Namespace, board: Leaderboard) -> list[str]:
         where = f'they are in {shown_path(args.out)}/leaderboard.txt and .csv'
     if left_out:
         left_out = wrapped([f'Not shown: {left_out}; {where}.'], width)
-    return [table, left_out, wrapped(_notes_on_screen(board), width)]
-
-
-def _notes_on_screen(board: Leaderboard) -> list[str]:
-    """Return the notes without those on numbers that the table lacks.
-
-    The table has only the first predictor, and no differences.
-    """
-    predictions = board.predictions
-    main = predictions.methods[0]
-    hidden = {DIFFERENCES, *predictions.legend()}
-    view = board.overall.views.get(main)
-    if view is None or not (view.ranks.first < view.ranks.last).any():
-        hidden.add(range_note(predictions.level))
-    shown = predictions.select(methods=[main])
-    legend = []
-    if np.isfinite(shown.values).any():
-        legend = shown.legend()
-    return legend + [note for note in board.notes if note not in hidden]
+    return [table, left_out, wrapped(shown_notes(board, table), width)]
 
 
 def _families(args: argparse.Namespace,

@@ -31,6 +31,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Optional
 
 from csv_plugin.cli.arguments import (into_folder, print_end, print_json,
                                       print_next, refuse)
@@ -40,20 +41,23 @@ from csv_plugin.cli.options import (FORECASTS, SPLITS, TABLES, TEST,
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
+from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.files import file_set
 from csv_plugin.io.known_accuracies import read_known
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
-from csv_plugin.io.predictors import load_predictor
+from csv_plugin.io.predictors import load_predictor, save_predictor
 from csv_plugin.io.tables import ModelInfo, check_names_in, read_models
-from csv_plugin.report.notes import chance_notes, shortage_notes
+from csv_plugin.report.notes import (chance_notes, family_notes, outlier_notes,
+                                     shortage_notes)
 from csv_plugin.report.screen import full_width
+from csv_plugin.report.study_tables import left_out_line
 from csv_plugin.report.triage_report import as_text, write_triage
 from csv_plugin.triage.checkpoints import (check_described,
                                            describe_checkpoints, families_of,
                                            last_checkpoints, read_checkpoints)
-from csv_plugin.triage.judging import judge, judge_sizes
+from csv_plugin.triage.judging import find_budget, judge, judge_sizes
 from csv_plugin.triage.result import Triage
-from csv_plugin.triage.sizes import check_sizes, targets_of
+from csv_plugin.triage.sizes import check_sizes, check_target, targets_of
 from csv_plugin.triage.watching import TriageJob
 
 #: Maps models to their numbers of parameters and training tokens.
@@ -87,17 +91,18 @@ def run(args: argparse.Namespace) -> None:
         _refuse_predict(args, '--params')
     if args.json:
         refuse(args, '--json', 'wide')
+    fitted: Optional[Predictor] = None
     if args.losses:
         refuse(args, '--losses', 'predictor', 'dumps', 'history')
         _need(args, '--losses', 'scores', 'models', 'benchmarks')
-        triage = _of_tables(args, is_size)
+        triage, fitted = _of_tables(args, is_size)
     elif is_size:
         _need(args, '--params', 'predictor', 'history', 'models')
         triage = _size_of_dumps(args)
     else:
         _need(args, 'salience triage without --losses', 'predictor', 'dumps')
         triage = _job(args).update(bar('dumps'))
-    write_and_print(args, triage)
+    write_and_print(args, triage, fitted)
     if args.json:
         return
     command = shlex.split(args.command)
@@ -151,11 +156,12 @@ def _size_of_dumps(args: argparse.Namespace) -> Triage:
     return judge_sizes(predictor, features, *sizes)
 
 
-def _of_tables(args: argparse.Namespace, is_size: bool) -> Triage:
+def _of_tables(args: argparse.Namespace,
+               is_size: bool) -> tuple[Triage, Predictor]:
     """Fit to the finished runs of tables, and judge or forecast.
 
     If `is_size` is True, forecast a model of the size `--params`. Otherwise
-    judge the runs of `--predict`.
+    judge the runs of `--predict`. Return the triage and the fitted predictor.
     """
     if is_size:
         args.predict = []
@@ -174,22 +180,29 @@ def _of_tables(args: argparse.Namespace, is_size: bool) -> Triage:
         predictor = fit_predictor(tables.features, scores, families)
         triage = judge_sizes(predictor, tables.features, *sizes)
     else:
-        triage, families = _judged(args, tables, scores)
+        triage, predictor, families = _judged(args, tables, scores)
         own_families = {tables.families[model] for model in past}
         if len(own_families) == 1 and len(set(families)) > 1:
             notes.append('All models to fit to are of one family, so each run '
                          'counts as a family: errors are measured on runs '
                          'that are left out.')
+    losses = tables.features.select(past)
+    notes += family_notes(tables.families, dict(zip(past, losses.values)))
     notes += shortage_notes(main, dict(zip(past, families)), past)
     notes += chance_notes(main, past)
-    return replace(triage, notes=(*notes, *triage.notes))
+    notes += outlier_notes(predictor)
+    error = left_out_line(predictor)
+    if error:
+        notes.append(error)
+    return replace(triage, notes=(*notes, *triage.notes)), predictor
 
 
 def _judged(args: argparse.Namespace, tables: ModelTables,
-            scores: AccuracyTable) -> tuple[Triage, list[str]]:
+            scores: AccuracyTable) -> tuple[Triage, Predictor, list[str]]:
     """Judge the runs of `--predict` after a fit to the models of `scores`.
 
-    Returns the triage, and the family of each of these models in the fit.
+    Return the triage, the predictor, and the family of each of these models in
+    the fit.
     """
     table = None
     notes: list[str] = []
@@ -208,11 +221,13 @@ def _judged(args: argparse.Namespace, tables: ModelTables,
         known, unused = read_known(args.known, tables.features.models,
                                    scores.benchmarks)
         notes += unused
+    # The same checks as in `judge`, before the fit, which takes long.
+    find_budget(new, history, args.budget)
     predictor = fit_predictor(tables.features, scores, families)
     triage = judge(
         predictor, tables.features, new, history, args.budget, known=known)
     triage = replace(triage, notes=(*triage.notes, *notes))
-    return triage, families
+    return triage, predictor, families
 
 
 def _sizes(args: argparse.Namespace, info: Sizes, past: Sequence[str],
@@ -235,15 +250,23 @@ def _sizes(args: argparse.Namespace, info: Sizes, past: Sequence[str],
         last = past
     models = {model: info[model] for model in last}
     check_sizes(args.models, models)
+    check_target(models, args.params, args.tokens)
     return models, targets_of(models, args.params / 1e9, args.tokens)
 
 
-def write_and_print(args: argparse.Namespace, triage: Triage) -> None:
-    """Print a table or JSON, and write tables and a picture to `--out`."""
+def write_and_print(args: argparse.Namespace,
+                    triage: Triage,
+                    fitted: Optional[Predictor] = None) -> None:
+    """Print a table or JSON, and write tables and a picture to `--out`.
+
+    The predictor that was fitted to tables is written, too.
+    """
     drawn = False
     if args.out:
         with file_set(args.out):
             write_triage(args.out, triage)
+            if fitted is not None:
+                save_predictor(fitted, args.out / 'predictor.safetensors')
             drawn = _drawn(triage, args.out / 'triage.png')
     if args.json:
         print_json(triage.to_dict())

@@ -119,8 +119,9 @@ class Comparison:
     def items(self) -> list[dict[str, Any]]:
         """Return a record of the answers to each benchmark, as plain values.
 
-        'needed' is the number of items that would make a difference of the
-        margin detectable. 'worth' is the number of items at which observed
+        'p_value' is the p-value of the observed difference. 'needed' is the
+        number of items that would make a difference of the margin detectable.
+        'worth' is the number of items at which observed
         accuracies would be as exact as the prediction; it is None where no
         difference is predicted.
         """
@@ -138,7 +139,11 @@ class Comparison:
             noises = {ITEMS: Noise.even(error)}
             by_items = replace(observed, noises=noises)
             too_large_by = by_items.size_to_detect / by_items.margin
-            row = {**vars(pair), 'noise': error, 'worth': None}
+            row = {
+                **vars(pair), 'noise': error,
+                'p_value': observed.p_value,
+                'worth': None
+            }
             row['needed'] = pair.n_items * too_large_by**2
             if predicted:
                 ratio = error / predicted.errors[PREDICTOR]
@@ -257,8 +262,7 @@ def _answer_rows(comparison: Comparison) -> list[list[str]]:
     Benchmarks without answers of both A and B have no row.
     """
     rows = [[
-        '', 'items', 'A', 'B', 'only A', 'only B', 'p (McNemar)', 'needed',
-        'worth'
+        '', 'items', 'A', 'B', 'only A', 'only B', 'p', 'needed', 'worth'
     ]]
     for pair in comparison.items():
         row = [pair['benchmark'], str(pair['n_items'])]

@@ -289,9 +289,8 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
         raise InputError(
             'accuracies of A and of B', 'a benchmark with accuracies of all '
             'runs and, with one run each, a known number of items', 'none',
-            'Run all of them on the same benchmark. Give several runs of A or '
-            'B, or its number of items: --predictor does, if it was fitted to '
-            'the benchmark.')
+            'Run all of them on the same benchmark, and give several runs of '
+            'A or B, or the number of items in a table (--benchmarks).')
     a = a.select(benchmarks=names)
     b = b.select(benchmarks=names)
     # For each difference, the weights of the benchmarks in it, `(B,)`.

@@ -215,6 +215,15 @@ class Difference:
         return likelier
 
     @property
+    def p_value(self) -> float:
+        """Two-sided p-value of the hypothesis that A and B are equally good.
+
+        It is below 1 - level if and only if the interval does not contain 0,
+        so it agrees with the verdict.
+        """
+        return 2 * min(self.probability, 1 - self.probability)
+
+    @property
     def verdict(self) -> str:
         """What the interval says about model B.
 

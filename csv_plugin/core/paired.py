@@ -1,6 +1,5 @@
 """Answers of two models to the same items of a benchmark."""
 from dataclasses import dataclass
-from typing import Optional
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,17 +13,15 @@ class PairedAnswers:
     """Answers of models A and B to the same items of a benchmark.
 
     `accuracies` are the accuracies of A and of B as fractions. `only` has two
-    numbers: how many items only A, and how many items only B, answers
-    correctly. For graded answers, an item counts by how much the model's grade
-    exceeds the other model's grade. `p_value` is the p-value of McNemar's
-    exact test, or None for graded answers. `noise` is the noise of the
-    difference of the accuracies that comes from the items.
+    numbers, for A and for B: the sum over items of how much the model's grade
+    exceeds the other model's grade. For right and wrong answers, this is the
+    number of items that only this model answers correctly. `noise` is the
+    noise of the difference of the accuracies that comes from the items.
     """
     benchmark: str
     n_items: int
     accuracies: tuple[float, float]
     only: tuple[float, float]
-    p_value: Optional[float]
     noise: Noise
 
     @classmethod
@@ -32,8 +29,7 @@ class PairedAnswers:
         """Compare the answers of A and B to the same n items, `(n,)` each.
 
         An answer is 1 if it is right and 0 if it is wrong. It may also be a
-        grade between 0 and 1. Then there is no test, and the noise is
-        estimated by a bootstrap.
+        grade between 0 and 1. Then the noise is estimated by a bootstrap.
 
         Raises:
             InputError: An answer is not in 0..1, or there is only one item
@@ -55,9 +51,7 @@ class PairedAnswers:
         only_a = float(gains_of_a.sum())
         only_b = float(gains_of_b.sum())
         is_right_or_wrong = np.isin(pair, (0, 1))
-        p_value = None
         if is_right_or_wrong.all():
-            p_value = _mcnemar(round(only_a), round(only_b))
             error = _wald_error(n_items, only_a, only_b)
             # As for graded answers, so that one item decides nothing.
             freedom = max(n_items - 1, 1)
@@ -80,7 +74,6 @@ class PairedAnswers:
             n_items,
             accuracies=(of_a, of_b),
             only=only,
-            p_value=p_value,
             noise=noise)
 
     @property
@@ -89,27 +82,12 @@ class PairedAnswers:
         return self.accuracies[1] - self.accuracies[0]
 
 
-def _mcnemar(only_a: int, only_b: int) -> float:
-    """Return the two-sided p-value of McNemar's exact test.
-
-    `only_a` and `only_b` are the numbers of items that only A and only B
-    answers correctly. The p-value is the probability that two equally good
-    models differ at least as much.
-    """
-    from scipy.stats import binomtest
-    n = only_a + only_b
-    if not n:
-        return 1.0
-    test = binomtest(only_b, n)
-    return float(test.pvalue)
-
-
 def _wald_error(n_items: int, only_a: float, only_b: float) -> float:
     """Return the standard error of the difference of paired accuracies.
 
-    `only_a` and `only_b` are as `PairedAnswers.only`. Half an item is added to
-    each cell of the table of right and wrong answers of A and B (Agresti and
-    Min, Statistics in Medicine 24(5), 2005).
+    `only_a` and `only_b` are as in `PairedAnswers.only`. Half an item is added
+    to each cell of the table of right and wrong answers of A and B (Agresti
+    and Min, Statistics in Medicine 24(5), 2005).
     """
     # The table has four cells, so two items are added.
     n = n_items + 2

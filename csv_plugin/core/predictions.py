@@ -483,10 +483,9 @@ class Predictions(PublicNames):
         Marks that no cell has are left out.
         """
         share = '' if np.isnan(self.level) else f'{self.level:.0%} '
-        cells = f'Percent ({share}interval)'
+        lines = [f'Percent ({share}interval).']
         if any(self.rules_nothing_out(name).any() for name in self.methods):
-            cells += f'; ({ANY}): all from guessing or below to 100'
-        lines = [f'{cells}.']
+            lines.append(f'{ANY}: all from guessing or below to 100.')
         is_shown = np.isfinite(self.values)
         if (self.in_sample & is_shown).any():
             lines.append('* a training model, or its own accuracy is known.')
@@ -512,6 +511,10 @@ class Predictions(PublicNames):
         """Return True if at least one observed accuracy is known."""
         is_known = np.isfinite(self.observed)
         return bool(is_known.any())
+
+    def can_be_tested(self) -> bool:
+        """Return True if at least one cell is `held_out` by any method."""
+        return any(self.held_out(method).any() for method in self.methods)
 
     def difference(self, method: str) -> Floats:
         """Return predicted minus observed accuracies, `(M, B)`.

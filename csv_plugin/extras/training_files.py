@@ -21,6 +21,8 @@ from csv_plugin.report.study_tables import (leaderboard, summary,
 
 #: Names of files in the folder of a training, and of the folder of pictures.
 PREDICTOR, PICTURES, STEPS = 'predictor.safetensors', 'pictures', 'steps.csv'
+#: Name of the leaderboard of the models that were not fitted to.
+LEADERBOARD = 'leaderboard.md'
 
 
 def write_training(out: Path,
@@ -35,8 +37,9 @@ def write_training(out: Path,
     The first of `predictors` is the trained predictor, the second the
     baseline. `command` is the command line that the report shows, `remarks`
     are notes that the report gives on all benchmarks, and `steps` are the
-    steps of Algorithm 2, if it was the training method. Return the text of
-    `summary(study, title, wide)`, for the screen.
+    steps of Algorithm 2, if it was the training method. The models that the
+    predictor was not fitted to are shown; without any, there is no
+    leaderboard. Return the text of `summary`, for the screen.
     """
     trained = next(iter(predictors.values()))
     losses = trained.loss_table(collection.losses)
@@ -44,19 +47,22 @@ def write_training(out: Path,
     fitted = trained.fit_models
     shown = [model for model in collection.info if model not in fitted]
     n_fitted = len(collection.info) - len(shown)
-    n_shown = counted(len(shown), 'model')
-    title = f'{n_shown} predicted from {n_fitted}'
+    title = f'Fitted to {counted(n_fitted, "model")}'
+    if shown:
+        title = f'{counted(len(shown), "model")} predicted from {n_fitted}'
     pictures = out / PICTURES
     # Files of an earlier training, which are removed.
     earlier = [
         *pictures.glob('*.png'),
         *pictures.glob('*.svg'),
         *out.glob(STEPS),
+        *out.glob(LEADERBOARD),
     ]
     with file_set(out, *earlier):
         write_predictions(out, study, collection.info)
-        write_markdown(out / 'leaderboard.md', leaderboard(study, shown))
-        write_report(out / 'report.md', study, title, command, remarks)
+        if shown:
+            write_markdown(out / LEADERBOARD, leaderboard(study, shown))
+        write_report(out / 'report.md', study, shown, title, command, remarks)
         points = capability_points(trained, losses, collection.accuracies,
                                    collection.families)
         drawn = {'capability': capability_picture(points)}
@@ -69,7 +75,7 @@ def write_training(out: Path,
             for kind in ('png', 'svg'):
                 save(figure, pictures / f'{name}.{kind}')
         save_predictor(trained, out / PREDICTOR)
-    return summary(study, title, wide)
+    return summary(study, shown, title, wide)
 
 
 def _write_steps(path: Path, steps: TrainingSteps) -> None:

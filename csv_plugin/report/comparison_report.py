@@ -6,8 +6,8 @@ from csv_plugin.core.comparison import (MEAN, Comparison, interval_of, name_of,
 from csv_plugin.core.differences import LOSS_MARGIN
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import shortened
-from csv_plugin.core.noise import (BETTER, LOSS, PREDICTED, SAME, UNCLEAR,
-                                   WORSE, Difference)
+from csv_plugin.core.noise import (BETTER, LOSS, OBSERVED, PREDICTED, SAME,
+                                   UNCLEAR, WORSE, Difference)
 from csv_plugin.core.text_tables import WIDTH, text_table, wrapped
 
 #: For each verdict, the beginning of the sentence that states it.
@@ -35,13 +35,14 @@ def as_text(comparison: Comparison, width: float = WIDTH) -> str:
 def conclusion(comparison: Comparison) -> str:
     """Return the conclusion of a comparison, in one or two sentences.
 
-    The first sentence states the decisive difference. If the decisive
+    The first sentence states the decisive difference, and names the benchmarks
+    on which observed accuracies show the opposite. If the decisive
     difference is of losses, the second sentence names the benchmarks on which
     accuracies are predicted to differ. Otherwise, the second sentence states
     the difference of losses.
     """
     decisive = comparison.decisive
-    sentences = [_verdict(decisive)]
+    sentences = [_verdict(decisive, _contradicting(comparison))]
     losses = comparison.of_kind(LOSS)
     if decisive.of_losses:
         sentences += _on_predictions(comparison)
@@ -50,8 +51,28 @@ def conclusion(comparison: Comparison) -> str:
     return one_line(' '.join(sentences))
 
 
-def _verdict(difference: Difference) -> str:
-    """State a difference in a sentence, with its interval and probability."""
+def _contradicting(comparison: Comparison) -> str:
+    """Return a clause on observed accuracies that contradict the verdict.
+
+    It names the benchmarks on which an observed accuracy is better although
+    the verdict is 'worse', or the other way round. It is '' without any.
+    """
+    opposite = {BETTER: WORSE, WORSE: BETTER}.get(comparison.verdict)
+    names = []
+    for difference in comparison.of_kind(OBSERVED):
+        if difference.verdict == opposite:
+            names.append(difference.benchmark)
+    if not names:
+        return ''
+    listed = shortened(', '.join(names), 100)
+    return f', although its observed accuracy is {opposite} on {listed}'
+
+
+def _verdict(difference: Difference, clause: str = '') -> str:
+    """State a difference in a sentence, with its interval and probability.
+
+    The clause stands after the verdict.
+    """
     of = f'accuracy on {difference.benchmark}'
     if difference.of_losses:
         of = 'mean loss'
@@ -62,7 +83,7 @@ def _verdict(difference: Difference) -> str:
         # The margin is `LOSS_MARGIN` times the mean loss of A.
         share = LOSS_MARGIN * difference.value / difference.margin
         size += f', {100 * share:+.2f} %'
-    beginning = _BEGINNINGS[difference.verdict]
+    beginning = f'{_BEGINNINGS[difference.verdict]}{clause}'
     return (f'{beginning}: {of} {size} ({interval_of(difference)}), '
             f'P(B better) {difference.probability:.3f}.')
 
@@ -131,27 +152,33 @@ def _legend(comparison: Comparison) -> list[str]:
         legend.append('SE predictor: standard error of the predicted '
                       'difference, which includes the error from the choice '
                       'of texts.')
-        legend += _where_to_run(comparison.of_kind(PREDICTED))
+        legend += _where_to_run(comparison)
     if comparison.answers:
-        legend.append('p: p-value of an exact test. Needed: number of items '
-                      'that would make the margin detectable. Worth: number '
-                      'of items with an error as small as that of the '
-                      'prediction.')
+        legend.append('p: two-sided p-value of the observed difference, by '
+                      'the noise that its verdict is taken from. Needed: '
+                      'number of items that would make the margin detectable. '
+                      'Worth: number of items with an error as small as that '
+                      'of the prediction.')
     return legend
 
 
-def _where_to_run(predicted: list[Difference]) -> list[str]:
+def _where_to_run(comparison: Comparison) -> list[str]:
     """Return lines that say on which benchmarks to run both models.
 
     The lines group the benchmarks: losses decide there, a run would probably
     decide, or a run would show no difference as small as the predicted one.
-    There are no lines if the numbers of items of the benchmarks are unknown.
+    Benchmarks with observed accuracies are in no group. There are no lines if
+    the numbers of items of the benchmarks are unknown.
     """
+    predicted = comparison.of_kind(PREDICTED)
+    if all(difference.by_items is None for difference in predicted):
+        return []
+    observed = [part.benchmark for part in comparison.of_kind(OBSERVED)]
     decided: list[str] = []
     worth_running: list[str] = []
     too_small: list[str] = []
     for difference in predicted:
-        if difference.by_items is None:
+        if difference.by_items is None or difference.benchmark in observed:
             continue
         if difference.verdict != UNCLEAR:
             decided.append(difference.benchmark)
@@ -159,8 +186,6 @@ def _where_to_run(predicted: list[Difference]) -> list[str]:
             worth_running.append(difference.benchmark)
         else:
             too_small.append(difference.benchmark)
-    if not decided and not worth_running and not too_small:
-        return []
     lines = [
         'By items: the smallest difference that running both models on the '
         'benchmark would show, if their answers are not paired.'

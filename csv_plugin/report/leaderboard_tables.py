@@ -2,9 +2,9 @@
 
 Rows are models. Columns are in groups: one group for the means over
 benchmarks, and one group for each benchmark. A column has two header cells
-(the benchmark, and what the column shows) and a cell for each model. If there
-are observed accuracies, it also has a last cell, the foot, for the mean
-absolute difference between predicted and observed accuracies.
+(the benchmark, and what the column shows) and a cell for each model. If
+predictions can be tested by observed accuracies, it also has a last cell, the
+foot, for the mean absolute difference between the two.
 """
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,14 +15,15 @@ import numpy as np
 from csv_plugin.core.formatting import (number, percent, possible_ranks,
                                         predicted_cell)
 from csv_plugin.core.overall import MEAN_ERROR, Overall
-from csv_plugin.core.predictions import LITTLE_MEANING, OBSERVED
+from csv_plugin.core.predictions import OBSERVED
 from csv_plugin.core.text_tables import (WIDTH, blocks_that_fit, side_by_side,
                                          wrapped)
 from csv_plugin.io.files import FilePath, file_set, write_text
 from csv_plugin.io.json_files import write_json
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.leaderboards import FIELDS, Leaderboard
-from csv_plugin.report.notes import far_notes, item_notes, outcome, reasons
+from csv_plugin.report.notes import (far_notes, item_notes, legend_notes,
+                                     outcome, range_note, reasons)
 from csv_plugin.report.screen import markdown_list, markdown_table
 
 #: The cells of a column of a table, from its headers on.
@@ -66,9 +67,26 @@ def as_short_text(board: Leaderboard, width: int, file: str) -> str:
     notes += item_notes(predictions, board.items)
     notes += far_notes(predictions)
     notes += predictions.contradictions()
-    if predictions.says_little[:, :, 0].any():
-        notes.append(LITTLE_MEANING)
+    main = predictions.select(methods=predictions.methods[:1])
+    if np.isfinite(main.values).any():
+        notes += main.legend()
     return f'{table}\n\n{wrapped(notes, width)}'
+
+
+def notes_on_main(board: Leaderboard) -> list[str]:
+    """Return the notes on a table of the first predictor, without differences.
+
+    Legends of what only other predictors have are left out.
+    """
+    predictions = board.predictions
+    main = predictions.methods[0]
+    hidden = set(legend_notes(predictions))
+    view = board.overall.views.get(main)
+    if view is None or not (view.ranks.first < view.ranks.last).any():
+        hidden.add(range_note(predictions.level))
+    of_main = predictions.select(methods=[main])
+    notes = legend_notes(of_main, has_differences=False)
+    return notes + [note for note in board.notes if note not in hidden]
 
 
 def as_markdown(board: Leaderboard) -> str:
@@ -120,7 +138,7 @@ def write_markdown(path: FilePath,
                    board: Leaderboard,
                    remarks: Sequence[str] = ()) -> None:
     """Write tables in Markdown, with notes and remarks as a list below."""
-    notes = markdown_list([*board.notes, *remarks])
+    notes = markdown_list([*notes_on_main(board), *remarks])
     lines = [as_markdown(board), '', *notes, '']
     write_text(path, '\n'.join(lines))
 
@@ -157,10 +175,10 @@ def _column(board: Leaderboard,
             foot: str = '') -> Column:
     """Return a column, still without the heading of its group.
 
-    The foot is left out if there are no observed accuracies.
+    The foot is left out if no predictions can be tested.
     """
     column = ['', header, *cells]
-    if board.predictions.has_observed():
+    if board.predictions.can_be_tested():
         column.append(foot)
     return column
 
@@ -281,8 +299,8 @@ def _observed_means(board: Leaderboard,
 def _has_observed_means(board: Leaderboard) -> bool:
     """Return True if at least one model has an observed mean.
 
-    Accuracies may be observed although no model has an observed mean. All
-    columns then have a foot, but there is no column of differences of means.
+    Accuracies may be observed although no model has an observed mean. Then
+    there is no column of differences of means.
     """
     means = board.overall.observed
     return bool(np.isfinite(means).any())

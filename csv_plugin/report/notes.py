@@ -31,9 +31,9 @@ _ENOUGH, _ENOUGH_FAMILIES = 9, 3
 _WOULD_DO = (f'{_ENOUGH} models of {_ENOUGH_FAMILIES} families would do, some '
              'dozens are better')
 
-#: Legend of the differences in tables with observed accuracies.
-DIFFERENCES = ('diff is predicted minus observed; '
-               f'{MEAN_ERROR} leaves out models marked *.')
+#: Legends of the columns of differences, and of the row of errors.
+DIFFERENCES = 'diff is predicted minus observed.'
+ERRORS = f'{MEAN_ERROR} leaves out models marked *.'
 
 #: Maps the label of each predictor to its file.
 Files = Mapping[str, str]
@@ -82,18 +82,32 @@ def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
     with observed accuracies, and the models that are far from the training
     models. `overall` has the means and ranks of the table.
     """
-    legend = []
-    if np.isfinite(predictions.values).any():
-        legend = predictions.legend()
-        if predictions.has_observed():
-            legend.append(DIFFERENCES)
     return [
-        *legend,
+        *legend_notes(predictions),
         *reasons(predictions),
         *findings(predictions, overall),
         *far_notes(predictions),
         *predictions.contradictions(),
     ]
+
+
+def legend_notes(predictions: Predictions,
+                 has_differences: bool = True) -> list[str]:
+    """Return the legend of a table of predictions.
+
+    `has_differences` says whether the table has columns of differences where
+    accuracies were observed. Without any prediction, there is no legend.
+    """
+    is_predicted = np.isfinite(predictions.values)
+    if not is_predicted.any():
+        return []
+    lines = predictions.legend()
+    if has_differences and predictions.has_observed():
+        lines.append(DIFFERENCES)
+    in_sample = predictions.in_sample & is_predicted
+    if predictions.can_be_tested() and in_sample.any():
+        lines.append(ERRORS)
+    return lines
 
 
 class _Gap(NamedTuple):
@@ -435,12 +449,15 @@ def left_out_errors(predictor: Predictor, models: NDArray) -> Floats:
 def judged_errors(predictor: Predictor, models: NDArray) -> Floats:
     """Return the errors of `left_out_errors` that means are over.
 
-    These are the known errors on main benchmarks that are not at chance.
+    These are the known errors on main benchmarks, or on all benchmarks if none
+    is a main one. Benchmarks at chance are left out.
     """
+    counting = predictor.main or predictor.names
     errors = left_out_errors(predictor, models)
     judged = []
-    for part, error in zip(predictor.benchmarks, errors):
-        if part.main and not part.at_chance and not math.isnan(error):
+    for fit, error in zip(predictor.benchmarks, errors):
+        is_counting = fit.benchmark in counting and not fit.at_chance
+        if is_counting and not math.isnan(error):
             judged.append(error)
     return np.array(judged)
 

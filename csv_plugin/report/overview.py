@@ -7,12 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from csv_plugin.core.formatting import interval, number, percent
+from csv_plugin.core.formatting import ANY, interval, number, percent
 from csv_plugin.core.predictions import OBSERVED
 from csv_plugin.core.text_tables import columns_that_fit, text_table
-from csv_plugin.report.leaderboard_tables import (Column, mean_cells, percents,
+from csv_plugin.report.leaderboard_tables import (Column, mean_cells,
+                                                  notes_on_main, percents,
                                                   rank_cells)
 from csv_plugin.report.leaderboards import Leaderboard
+from csv_plugin.report.notes import ERRORS
 
 
 def overview(board: Leaderboard, width: int) -> tuple[str, str]:
@@ -22,10 +24,37 @@ def overview(board: Leaderboard, width: int) -> tuple[str, str]:
     models fits a screen of `width` columns; the table of a single model always
     has the same columns. The second text is '' if nothing is left out.
     """
+    left_out = []
+    main, *others = board.predictions.methods
+    if others:
+        left_out.append(f'predictions by {", ".join(others)} (the table is by '
+                        f'{main})')
     if len(board.predictions.models) == 1:
         rows = _rows_of_one_model(board)
-        return text_table(rows), ''
-    return _table_of_models(board, width)
+        table = text_table(rows)
+    else:
+        table, more = _table_of_models(board, width)
+        left_out += more
+    return table, ', '.join(left_out)
+
+
+def shown_notes(board: Leaderboard, table: str) -> list[str]:
+    """Return the notes of `notes_on_main` on what a table of `overview` shows.
+
+    Legends of cells and marks that the table lacks are left out. It has no row
+    of errors.
+    """
+    cells = set(table.replace('(', ' ').replace(')', ' ').split())
+    hidden = {ERRORS}
+    for line in board.predictions.legend()[1:]:
+        # The line begins with the cell or mark that it explains.
+        mark, _ = line.split(maxsplit=1)
+        is_shown = mark in table
+        if mark == f'{ANY}:':
+            is_shown = ANY in cells
+        if not is_shown:
+            hidden.add(line)
+    return [note for note in notes_on_main(board) if note not in hidden]
 
 
 # ---- one model
@@ -98,8 +127,8 @@ def _benchmark_row(board: Leaderboard, b: int) -> list[str]:
 # ---- several models
 
 
-def _table_of_models(board: Leaderboard, width: int) -> tuple[str, str]:
-    """Return the table of several models, and what it leaves out, as texts.
+def _table_of_models(board: Leaderboard, width: int) -> tuple[str, list[str]]:
+    """Return the table of several models, and texts on what it leaves out.
 
     The intervals on benchmarks are shown only if all intervals fit.
     """
@@ -116,13 +145,13 @@ def _table_of_models(board: Leaderboard, width: int) -> tuple[str, str]:
         without.append(_sorted(name, cells_without, order))
     whole = first_columns + with_intervals
     if columns_that_fit(whole, width) == len(whole):
-        return _text(whole, width), ''
+        return _text(whole, width), []
     n_fitting = columns_that_fit(first_columns + without, width)
     n_shown = max(n_fitting - len(first_columns), 0)
     n_left_out = len(without) - n_shown
-    left_out = 'intervals of single benchmarks'
+    left_out = ['intervals of single benchmarks']
     if n_left_out:
-        left_out += f', and {n_left_out} of {len(without)} benchmarks'
+        left_out.append(f'{n_left_out} of {len(without)} benchmarks')
     return _text(first_columns + without[:n_shown], width), left_out
 
 

@@ -18,10 +18,11 @@ from csv_plugin.core.study import (MEAN_LOSS, BenchmarkErrors, Study,
 from csv_plugin.core.text_tables import text_table, wrapped
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import ModelInfo, write_csv
+from csv_plugin.report.leaderboard_tables import as_text
 from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.notes import (far_notes, judged_errors, learning_notes,
                                      left_out_errors, outlier_notes)
-from csv_plugin.report.screen import markdown_list, markdown_table
+from csv_plugin.report.screen import full_width, markdown_list, markdown_table
 
 #: Columns of the files that `write_predictions` writes.
 PREDICTION_COLUMNS = ('model', 'benchmark', 'split', 'observed', 'predicted',
@@ -34,9 +35,13 @@ All errors are of held-out models only. The MSE is in 1e-3 (squared
 fractions). `mean-loss` (mean loss with a learned floor) is the baseline. MAE
 and the width of the {level:.0%} intervals are in points of accuracy (percent),
 `Spearman` is the rank correlation, `coverage` the share of accuracies inside
-their intervals. The last row has geometric means of the MSE, and arithmetic
-means of the rest, over {n_main} main benchmarks. The leaderboard has errors of
-means, which are smaller than means of errors.
+their intervals.
+"""
+#: Legend of the row of means, where the table has one.
+_MEANS = """\
+The last row has geometric means of the MSE, and arithmetic means of the rest,
+over {n_main} main benchmarks. The leaderboard has errors of means, which are
+smaller than means of errors.
 """
 #: Legend of the cell `(any)`, where a table has one.
 _ANY = (f'({ANY}): all intervals reach from chance, or below, to 100 %, so no '
@@ -113,7 +118,7 @@ def write_predictions(folder: Path, study: Study,
 
 def leaderboard(study: Study, models: Sequence[str]) -> Leaderboard:
     """Return the leaderboard of some models by the method under study."""
-    predictions = _of_method(study).select(models)
+    predictions = _of_method(study, models)
     names = dict(zip(models, models))
     joints = {}
     for method, joint in study.joints.items():
@@ -141,12 +146,16 @@ def left_out_line(predictor: Predictor) -> str:
     """Return a line with the mean absolute error of families left out.
 
     It is the mean over the benchmarks of `judged_errors`, in points. The line
-    is '' if there are none.
+    is '' if there are none. The error of a predictor by the method `paper` is
+    that of its validation models.
     """
     errors = judged_errors(predictor, _everyone(predictor))
     if not len(errors):
         return ''
-    return (f'Mean absolute error of families left out: '
+    of_models = 'validation models'
+    if predictor.leaves_families_out:
+        of_models = 'families left out'
+    return (f'Mean absolute error of {of_models}: '
             f'{percent(known_mean(errors)):.1f} points, over '
             f'{counted(len(errors), "benchmark")}.')
 
@@ -156,16 +165,17 @@ def _everyone(predictor: Predictor) -> Booleans:
     return np.ones(len(predictor.fit_models), bool)
 
 
-def _of_method(study: Study) -> Predictions:
-    """Return the predictions by the method under study alone."""
+def _of_method(study: Study, models: Sequence[str]) -> Predictions:
+    """Return the predictions of models by the method under study alone."""
     method = study.predictions.methods[0]
-    return study.predictions.select(methods=[method])
+    return study.predictions.select(models, methods=[method])
 
 
 def error_rows(study: Study) -> list[list[str]]:
     """Return a header, a row of errors for each benchmark, and a row of means.
 
-    Means are over the main benchmarks.
+    Means are over the main benchmarks with an error. Without any, there is no
+    row of means.
     """
     methods = study.predictions.methods
     by_method = _errors_by_method(study)
@@ -189,7 +199,8 @@ def error_rows(study: Study) -> list[list[str]]:
         n_models = str(errors.n_models)
         add_row(names[name], n_models, [name])
     main = benchmarks_with_error(study)
-    add_row(f'mean of {len(main)}', '', main)
+    if main:
+        add_row(f'mean of {len(main)}', '', main)
     return rows
 
 
@@ -198,9 +209,9 @@ def short_table(study: Study) -> str:
 
     First, there is a row for each benchmark with the errors of the method
     under study. Then there is a row for each method with means over the main
-    benchmarks. The column 'of mean loss' is the error divided by the error of
-    the baseline 'mean-loss', which the study must have. In rows of means, it
-    is the ratio of two mean errors.
+    benchmarks with an error, unless there are none. The column 'of mean loss'
+    is the error divided by the error of the baseline 'mean-loss', which the
+    study must have. In rows of means, it is the ratio of two mean errors.
     """
     by_method = _errors_by_method(study)
     baseline = by_method[MEAN_LOSS]
@@ -212,6 +223,8 @@ def short_table(study: Study) -> str:
         rows.append([names[name], str(errors.n_models), *cells])
     main = benchmarks_with_error(study)
     for method, by_benchmark in by_method.items():
+        if not main:
+            break
         cells = _short_cells(by_benchmark, baseline, main)
         rows.append([f'mean of {len(main)} by {method}', '', *cells])
     return text_table(rows)
@@ -328,11 +341,41 @@ def _wide_cells(errors: Sequence[BenchmarkErrors]) -> list[str]:
     ]
 
 
-def summary(study: Study, title: str, wide: bool = False) -> str:
-    """Return the title, the table of errors, and notes, as text.
+def summary(study: Study,
+            models: Sequence[str],
+            title: str,
+            wide: bool = False) -> str:
+    """Return what a fit prints: the title, tables and notes, as text.
 
-    The table has all columns if `wide` is True, else only the main columns.
+    `models` are the models that the study predicts. The table has their
+    errors. If none of them has an observed accuracy, there are no errors to
+    show. Then the text has the line `left_out_line` and the predictions of
+    the models, if there are any, instead. Tables have all columns if `wide` is
+    True.
     """
+    if _has_errors(study):
+        tables = _error_texts(study, models, wide)
+    else:
+        tables = [left_out_line(study.predictor)]
+        if models:
+            board = leaderboard(study, models)
+            tables.append(as_text(board, full_width(wide)))
+    parts = [
+        title,
+        wrapped(outlier_notes(study.predictor)), *tables,
+        wrapped(learning_notes(study.predictor))
+    ]
+    return '\n\n'.join(filter(None, parts))
+
+
+def _has_errors(study: Study) -> bool:
+    """Return True if an accuracy of a held-out model is observed."""
+    method = study.predictions.methods[0]
+    return bool(study.predictions.held_out(method).any())
+
+
+def _error_texts(study: Study, models: Sequence[str], wide: bool) -> list[str]:
+    """Return the table of errors, its legend and the notes on far models."""
     if wide:
         rows = error_rows(study)
         table = text_table(rows, width=math.inf)
@@ -350,40 +393,40 @@ def summary(study: Study, title: str, wide: bool = False) -> str:
         if name in study.predictions.methods:
             methods.append(f'{name}: {words}')
     line_on_methods = '; '.join(methods) + '.'
-    parts = [
-        title,
-        wrapped(outlier_notes(study.predictor)), table,
+    return [
+        table,
         wrapped([legend, line_on_methods]),
-        wrapped(far_notes(_of_method(study))),
-        wrapped(learning_notes(study.predictor))
+        wrapped(far_notes(_of_method(study, models))),
     ]
-    return '\n\n'.join(filter(None, parts))
 
 
 def write_report(path: FilePath,
                  study: Study,
+                 models: Sequence[str],
                  title: str,
                  command: str,
                  remarks: Sequence[str] = ()) -> None:
     """Write a report in Markdown: tables of errors, with legends and notes.
 
     The report has errors of held-out models, if some of them have observed
-    accuracies, and the errors that `fit_errors` returns. `title` is its
-    heading. `command` is the command that makes the report, and is shown in
-    it. `remarks` are further notes.
+    accuracies, and the errors that `fit_errors` returns. `models` are as in
+    `summary`. `title` is the heading. `command` is the command that makes the
+    report, and is shown in it. `remarks` are further notes.
     """
     n_main = len(benchmarks_with_error(study))
     held_out_errors = []
-    if study.predictions.held_out(study.predictions.methods[0]).any():
+    if _has_errors(study):
         table = markdown_table(error_rows(study))
-        legend = _LEGEND.format(level=study.predictions.level, n_main=n_main)
+        legend = _LEGEND.format(level=study.predictions.level)
+        if n_main:
+            legend += _MEANS.format(n_main=n_main)
         held_out_errors = [table, legend.strip()]
         if f'({ANY})' in table:
             held_out_errors.append(_ANY)
         if study.predictions.not_yet:
             held_out_errors.append(_ON_NOT_YET)
     notes = [
-        *far_notes(_of_method(study)),
+        *far_notes(_of_method(study, models)),
         *remarks,
         *learning_notes(study.predictor, verbose=True),
     ]

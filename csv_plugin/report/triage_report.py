@@ -59,10 +59,19 @@ def _stop_and_best(triage: Triage) -> str:
             stopped.append(end.name)
     names = ', '.join(stopped) or 'none'
     probabilities = triage.best_of_all
-    e = int(np.nanargmax(probabilities))
-    best = triage.ends[e]
-    return (f'Stop {names}. {best.name} is most likely to end best of all '
-            f'judged runs, with a probability of {probabilities[e]:.0%}.')
+    likeliest = triage.ends[int(np.nanargmax(probabilities))]
+    probability = f'{np.nanmax(probabilities):.0%}'
+    # The tables list the run with the largest mean first. A run with a smaller
+    # mean may be more likely to end best, as its mean is less certain.
+    first = triage.ends[0]
+    if likeliest is first:
+        return (
+            f'Stop {names}. {first.name} is most likely to end best of all '
+            f'judged runs, with a probability of {probability}.')
+    return (f'Stop {names}. It is too close to call which of all judged runs '
+            f'ends best: {first.name} has the largest mean, but '
+            f'{likeliest.name} ends best with the largest probability, '
+            f'{probability}.')
 
 
 def _legend(triage: Triage) -> Iterator[str]:

@@ -25,10 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.arrays import Floats
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.kernels import TINY
 from csv_plugin.triage.future_losses import LossForecast, worse_and_better
-from csv_plugin.triage.runs import Run
+from csv_plugin.triage.runs import Run, check_finished
 
 #: Minimum number of earlier runs for a forecast. The error of a forecast is
 #: measured by forecasting one earlier run from another.
@@ -189,12 +188,7 @@ class EarlierRuns:
         # Laws that were fitted before, by share of the budget.
         self._laws: dict[float, GainLaw] = {}
         for run in self.runs:
-            if not run.finished:
-                last = run.tokens[-1]
-                raise InputError(
-                    f'history, run {run.name!r}', 'a finished run',
-                    f'a last checkpoint at {last:.6g} of {run.budget:.6g}',
-                    'Leave unfinished runs out of the history.')
+            check_finished(run.name, float(run.tokens[-1]), run.budget)
 
     def covering(self, share: float) -> list[Run]:
         """Return the runs that have a checkpoint at this share or before.

@@ -17,7 +17,7 @@ from csv_plugin.core.predictor import LEVEL, Losses, Predictor
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.checkpoints import (Checkpoint, check_described,
                                            describe_checkpoints, known_budgets,
-                                           unit_of_training)
+                                           rows_by_run, unit_of_training)
 from csv_plugin.triage.forecasting import EarlierRuns
 from csv_plugin.triage.future_losses import (LossForecast, log_losses,
                                              losses_of, with_loss_errors)
@@ -26,7 +26,8 @@ from csv_plugin.triage.notes import (first_reason, notes_on_backtests,
                                      notes_on_runs, notes_on_sizes,
                                      why_not_forecast)
 from csv_plugin.triage.result import TrainingEnd, Triage
-from csv_plugin.triage.runs import MEDIAN, OPTION, Run, runs_of
+from csv_plugin.triage.runs import (MEDIAN, OPTION, Run, check_budget,
+                                    check_finished, runs_of)
 from csv_plugin.triage.sizes import forecast_sizes
 
 
@@ -104,18 +105,13 @@ def judge(
     if unknown. `refused` maps the checkpoints whose dumps could not be used to
     the reasons, which become notes.
     """
+    # Checkpoints without features are in no run twice, either.
     _check_apart(checkpoints, history)
     chosen = _with_features(checkpoints, features)
     past = _with_features(history, features)
+    usual_budget, source = find_budget(chosen, past, budget)
     finished = runs_of(predictor, features, past, are_finished=True)
     earlier = EarlierRuns(finished, _families(predictor, past))
-    usual_budget = budget
-    source = OPTION
-    if math.isnan(budget) and earlier.runs:
-        _check_units(chosen, past)
-        budgets = [run.budget for run in earlier.runs]
-        usual_budget = float(np.median(budgets))
-        source = MEDIAN
     runs = runs_of(predictor, features, chosen, usual_budget, source)
     if not runs:
         found = first_reason(refused, 'none beyond 0 tokens')
@@ -148,6 +144,39 @@ def judge(
     notes += notes_on_backtests(predictor, features, runs, earlier)
     return _triage(predictor, features, runs, ends, measure, notes,
                    not_forecast, known)
+
+
+def find_budget(checkpoints: Mapping[str, Checkpoint],
+                history: Mapping[str, Checkpoint],
+                budget: float) -> tuple[float, str]:
+    """Check runs, and return the budget of runs without one, and its source.
+
+    Arguments are as in `judge`. The budget is `budget` or, if this is NaN, the
+    median of the budgets of the earlier runs, NaN without any. No losses are
+    needed, so a caller that fits a predictor can check the runs first.
+
+    Raises:
+        InputError: For the reasons of `judge_runs` that are about runs, steps,
+            tokens and budgets.
+    """
+    _check_apart(checkpoints, history)
+    known = known_budgets(history.values())
+    budgets = []
+    for run, (_, tokens) in rows_by_run([*history.values()]).items():
+        last = float(tokens[-1])
+        end = known.get(run, last)
+        check_budget(run, last, end)
+        check_finished(run, last, end)
+        budgets.append(end)
+    source = OPTION
+    if math.isnan(budget) and budgets:
+        _check_units(checkpoints, history)
+        budget = float(np.median(budgets))
+        source = MEDIAN
+    known = known_budgets(checkpoints.values())
+    for run, (_, tokens) in rows_by_run([*checkpoints.values()]).items():
+        check_budget(run, float(tokens[-1]), known.get(run, budget))
+    return budget, source
 
 
 def _with_features(described: Mapping[str, Checkpoint],

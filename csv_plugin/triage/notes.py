@@ -109,27 +109,38 @@ def notes_on_budgets(measure: str, runs: Sequence[Run],
 def notes_on_backtests(predictor: Predictor, features: FeatureTable,
                        runs: Sequence[Run],
                        earlier: EarlierRuns) -> Iterator[str]:
-    """Yield notes on how far forecasts of earlier runs are off.
+    """Yield a note on how far forecasts of earlier runs are off.
 
-    There is a note for each share of the training that a run is forecast from.
+    It has an error for each share of the training that a run is forecast from.
+    There is no note without such a share.
     """
     shares = set()
     for run in runs:
         if not run.finished:
             shares.add(run.shares[-1])
+    tests = []
+    others = 'runs'
     for share in sorted(shares):
         law = earlier.law(share)
         if law is None:
             continue
         error = backtest_error(predictor, features, law)
         n_runs = len(law.runs)
-        n_families = len(set(law.families))
-        others = 'runs' if n_families == n_runs else 'families'
-        yield (f'Back-test: {n_runs} earlier runs were forecast after '
-               f'{100 * share:.3g} % of the training from the other {others}. '
-               f'The forecasts differ by {100 * error:.1f} points, as a mean '
-               'over runs and benchmarks, from the predictions at the ends of '
-               'these runs. Errors of the predictions themselves come on top.')
+        if len(set(law.families)) < n_runs:
+            others = 'families'
+        tests.append((n_runs, f'{100 * share:.3g} %', f'{100 * error:.1f}'))
+    if not tests:
+        return
+    (n_runs, after, points), *further = tests
+    more = ''
+    for n_further, after_further, points_further in further:
+        more += (f'; after {after_further} ({n_further} runs), by '
+                 f'{points_further} points')
+    yield (f'Back-test: {n_runs} earlier runs were forecast after {after} of '
+           f'the training from the other {others}. The forecasts differ by '
+           f'{points} points, as a mean over runs and benchmarks, from the '
+           f'predictions at the ends of these runs{more}. Errors of the '
+           'predictions themselves come on top.')
 
 
 def backtest_error(predictor: Predictor, features: FeatureTable,

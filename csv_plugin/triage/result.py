@@ -65,7 +65,7 @@ class Triage:
             known.
         runs: The runs, sorted by name; empty for sizes.
         predictions: Predictions of all checkpoints of the runs.
-        ends: The ends that are forecast, the best mean accuracy first.
+        ends: The ends that are forecast, the largest mean accuracy first.
         forecasts: Accuracies at these ends. For a finished run, they are the
             predictions of its last checkpoint.
         means: Mean accuracies at the ends, and the lower and upper limits of
@@ -258,7 +258,7 @@ class Triage:
         if self.ends:
             heading = 'Forecast at the end of the training'
             if self.is_ranked:
-                heading += ', best run first'
+                heading += ', largest mean first'
             rows = self.forecast_rows()
             tables.append((heading, rows))
         return tables
@@ -276,11 +276,12 @@ class Triage:
         return rows
 
     def forecast_rows(self) -> list[list[str]]:
-        """Return a header, and for each end a row of texts, the best first.
+        """Return a header, and a row of texts for each end.
 
-        Ranks and verdicts are left out if no end is ranked. Rows of runs
-        without a forecast come last. As in leaderboards, the only mark of a
-        mean is `*`, if the accuracy on one of its benchmarks is known.
+        The end with the largest mean accuracy comes first, and runs without a
+        forecast come last. Ranks and verdicts are left out if no end is
+        ranked. As in leaderboards, the only mark of a mean is `*`, if the
+        accuracy on one of its benchmarks is known.
         """
         header = ['run', 'from', MEAN]
         if self.is_ranked:
@@ -355,8 +356,8 @@ class Triage:
     def forecast_records(self) -> Iterator[dict[str, Any]]:
         """Yield the rows of `forecasts.csv`, by benchmark and end.
 
-        Ends are in the order of their mean accuracies, the best first. All
-        rows of an end have the same verdict, which is by mean accuracy.
+        Ends are in the order of their mean accuracies, the largest first.
+        All rows of an end have the same verdict, which is by mean accuracy.
         Accuracies are fractions; unknown values are None.
         """
         # Records by end and benchmark.

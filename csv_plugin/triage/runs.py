@@ -52,14 +52,7 @@ class Run:
                              'one checkpoint at each number of tokens',
                              f'{self.tokens.tolist()}',
                              'Give each number of training tokens once.')
-        if self.budget < self.tokens[-1]:
-            raise InputError(
-                f'run {self.name!r}',
-                f'a budget of at least {self.tokens[-1]:g}, the tokens (or '
-                'steps) of the last checkpoint', f'{self.budget:g}',
-                'Correct --budget, or the column budget of --checkpoints: the '
-                'tokens (or steps) at the end of the run. Without a budget, a '
-                'run ends where the earlier runs do.')
+        check_budget(self.name, float(self.tokens[-1]), self.budget)
 
     __repr__ = short_repr
 
@@ -102,6 +95,32 @@ class Run:
         of_before = (1 - weight) * self.states[before]
         of_after = weight * self.states[after]
         return of_before + of_after
+
+
+def check_budget(run: str, tokens: float, budget: float) -> None:
+    """Raise an `InputError` if a run has a checkpoint beyond its budget.
+
+    `tokens` are the tokens (or steps) of the last checkpoint of the run. The
+    budget may be NaN.
+    """
+    if budget < tokens:
+        raise InputError(
+            f'run {run!r}', f'a budget of at least {tokens:g}, the tokens (or '
+            'steps) of the last checkpoint', f'{budget:g}',
+            'Correct --budget, or the column budget of --checkpoints: the '
+            'tokens (or steps) at the end of the run. Without a budget, a '
+            'run ends where the earlier runs do.')
+
+
+def check_finished(run: str, tokens: float, budget: float) -> None:
+    """Raise an `InputError` if an earlier run is not finished.
+
+    `tokens` are as in `check_budget`.
+    """
+    if tokens < budget:
+        raise InputError(f'history, run {run!r}', 'a finished run',
+                         f'a last checkpoint at {tokens:.6g} of {budget:.6g}',
+                         'Leave unfinished runs out of the history.')
 
 
 def runs_of(predictor: Predictor,

@@ -244,6 +244,30 @@ def check_sizes(where: str, models: Mapping[str, ModelInfo]) -> None:
                              'Fit to models of several sizes.')
 
 
+def check_target(models: Mapping[str, ModelInfo], params: float,
+                 tokens: float) -> None:
+    """Raise an `InputError` if a model to forecast is far too small.
+
+    `params` and `tokens` are its numbers of parameters and of training tokens.
+    Numbers far below those of all `models` are taken for numbers in billions.
+    """
+    # Numbers below this share of the smallest one are refused.
+    least_share = 1e-3
+    amounts = amounts_of([*models.values()])
+    least_params, least_tokens = least_share * amounts.min(axis=0)
+    # Each option with its number, the least number and the unit in messages.
+    checks = (
+        ('--params', params, 1e9 * least_params, 'parameters'),
+        ('--tokens', tokens, least_tokens, 'tokens'),
+    )
+    for option, number, least, unit in checks:
+        if number < least:
+            raise InputError(
+                option, f'{least:.3g} {unit} or more, a thousandth of the '
+                'smallest model to forecast from', f'{number:g} {unit}',
+                f'Did you mean {number:g}e9, in billions?')
+
+
 def targets_of(models: Mapping[str, ModelInfo], params_b: float,
                tokens: float) -> dict[str, ModelInfo]:
     """Return targets of one size and number of tokens, by name.

@@ -75,8 +75,11 @@ def test_the_verdict_comes_before_the_tables(folder, capsys):
 
 def test_answers_beside_predictions_and_runs(folder, capsys):
     """Items that are needed, what the prediction is worth, and noise."""
+    seeds = 'seed-1.safetensors', 'seed-2.safetensors'
+    for name, skill in zip(seeds, (0.5, 1.5)):
+        write_dump(name, dump('model', model_losses(skill)))
     options = (*DUMPS, *ANSWERS, '--predictor', 'p.safetensors', '--margin',
-               '2', '--same-recipe', *DUMPS, '--by', 'easy')
+               '2', '--same-recipe', *seeds, '--by', 'easy')
     assert call(*options) == call(*options, '--json')
     shown, _, content = capsys.readouterr().out.partition('\n{')
     content = json.loads('{' + content)
@@ -230,6 +233,23 @@ def test_accuracies_of_runs_beside_their_losses(folder, capsys):
     assert found['about'] == 'recipes'
 
 
+@pytest.mark.parametrize('n_items, code', [(100, 5), (10_000, 0)])
+def test_single_runs_by_their_numbers_of_items(folder, capsys, n_items, code):
+    """A table of benchmarks has them, and says what the mean is over."""
+    write_seeds()
+    Path('benchmarks.csv').write_text(
+        'benchmark,chance,n_items,main\n'
+        f'x,0.25,{n_items},1\ny,0.25,{n_items},0\n')
+    assert call('s1', 't1', '--accuracies', 'seeds.csv', '--benchmarks',
+                'benchmarks.csv', '--json') == code
+    found = json.loads(capsys.readouterr().out)
+    of_x, of_y = found['differences']
+    assert found['decisive'] == of_x
+    assert of_x['errors']['items'] == pytest.approx(
+        np.sqrt((.41 * .59 + .51 * .49) / n_items))
+    assert of_y['value'] == 0
+
+
 def test_level_and_margin(folder, capsys):
     answers = *ANSWERS[:2], 'answers.csv:same', '--by', 'easy'
     assert call(*answers) == 4
@@ -326,6 +346,15 @@ def test_tasks_are_those_of_the_harness(folder, capsys):
      "'losses.csv:new'"),
     (['losses.csv:old', '--against', './losses.csv:old'
       ], '--against: expected runs that are not also runs of A'),
+    ([
+        'losses.csv:old', 'losses.csv:new', '--same-recipe', 'losses.csv:odd',
+        './losses.csv:new'
+    ], '--same-recipe: expected further runs, not runs of A or B, found '
+     "'./losses.csv:new'"),
+    (['losses.csv:old', 'losses.csv:new', '--benchmarks', 'x.csv'
+      ], 'no --accuracies: expected none of --benchmarks'),
+    (['seed-1', 'seed-2', '--accuracies', 'seeds.csv'
+      ], 'or the number of items in a table (--benchmarks).'),
     ([
         'losses.csv:old', 'losses.csv:new', '--predictor', 'p.safetensors',
         '--by', 'loss', '--line', '--margin', '2'

@@ -30,7 +30,7 @@ def words(world, out, dumps='new', history='old', more=''):
 def test_files_and_screen(world, tmp_path, capsys):
     assert main(words(world, tmp_path / 'out')) == 0
     shown = capsys.readouterr().out
-    assert 'Forecast at the end of the training, best run first' in shown
+    assert 'Forecast at the end of the training, largest mean first' in shown
     assert check_end(shown, is_last=True)[-1] == f'Written to {tmp_path}/out.'
     assert (tmp_path / 'out/triage.png').is_file()
     made = json.loads((tmp_path / 'out/triage.json').read_text('utf-8'))

@@ -3,13 +3,15 @@ import json
 import re
 from contextlib import redirect_stdout
 from io import StringIO
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
-from csv_plugin.cli import salience
+from csv_plugin.cli import salience, triage_checkpoints
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import Columns, FeatureTable
+from csv_plugin.io.predictors import load_predictor
 from csv_plugin.io.tables import write_csv
 from tests.scripts import check_end, csv_rows, refusal
 from tests.tables import Tables, write_tables
@@ -140,7 +142,7 @@ def test_errors_are_those_of_families_left_out(options, tmp_path, usual):
         notes.append(told['notes'][0])
     widths = [row['high'] - row['low'] for row in found]
     assert widths[0] == widths[2] < widths[1]
-    assert notes[0].startswith('No tokens are known')
+    assert notes[0].startswith('Mean absolute error of families left out')
     assert notes[1] == (
         'All models to fit to are of one family, so each run counts as a '
         'family: errors are measured on runs that are left out.')
@@ -180,6 +182,26 @@ def test_the_screen(usual):
     assert (out / 'triage.png').is_file()
 
 
+def test_the_fit_is_shown_and_kept(options, tmp_path, capsys):
+    """As by `salience fit`, whose notes and predictor are the same."""
+    rows = csv_rows(tmp_path / 'scores.csv')
+    rows[0]['easy'] = rows[0]['hard'] = '0.99'
+    write_csv(tmp_path / 'scores.csv', list(rows[0]),
+              [row.values() for row in rows])
+    assert salience.main(options) == 0
+    printed = ' '.join(capsys.readouterr().out.split())
+    assert 'Outliers among the training models, which count less: a@10' in (
+        printed)
+    assert salience.main(['fit', *options[1:-1], f'{tmp_path}/fit']) == 0
+    fitted = ' '.join(capsys.readouterr().out.split())
+    error, = re.findall(r'Mean absolute error of families [^,]*,', fitted)
+    assert error in printed
+    kept, other = (
+        load_predictor(tmp_path / folder / 'predictor.safetensors')
+        for folder in ('out', 'fit'))
+    np.testing.assert_allclose(kept.left_out, other.left_out)
+
+
 def test_a_table_tells_how_long_a_run_is(options, tmp_path):
     table = tmp_path / 'checkpoints.csv'
     write_csv(table, ('model', 'run', 'step', 'budget'),
@@ -189,7 +211,7 @@ def test_a_table_tells_how_long_a_run_is(options, tmp_path):
     told = json.loads((tmp_path / 'out/triage.json').read_text())
     # The others are known from a tenth on.
     assert told['forecasts'] == []
-    assert 'do not count: a, b, c, d, e, f.' in told['notes'][1]
+    assert 'do not count: a, b, c, d, e, f.' in told['notes'][2]
 
 
 SIZE = ['--params', '7e9', '--tokens', '4e13']
@@ -223,6 +245,8 @@ def test_a_size_is_forecast(sized, tmp_path, capsys):
     assert hard['low'] < hard['forecast'] < easy['forecast'] < easy['high']
     assert easy['forecast'] > .25 + .5 * SKILL * 6 / 7
     assert (easy['share'], easy['verdict']) == (0, 'not begun')
+    assert told['notes'][1].startswith('Mean absolute error of families')
+    del told['notes'][1]
     assert told['notes'] == [
         'none: left out, as no model to fit to was run there.',
         'The law of losses was fitted to 6 models.',
@@ -239,6 +263,41 @@ def test_runs_of_one_length_count_with_all_checkpoints(sized, tmp_path):
             r'@(\d+)(.*),[\d.]+$', r'@\1\2,\1', path.read_text(), flags=re.M))
     assert salience.main([*sized, *SIZE]) == 0
     assert 'fitted to 24 models.' in (tmp_path / 'out/triage.txt').read_text()
+
+
+@pytest.fixture
+def no_fit(monkeypatch):
+    """A fit takes long, so errors are found before it."""
+    monkeypatch.setattr(triage_checkpoints, 'fit_predictor',
+                        Mock(side_effect=AssertionError('a fit')))
+
+
+@pytest.mark.parametrize('rows, more, message', [
+    ({}, ['--budget', '15'], "run 'g': expected a budget of at least 20"),
+    ({'a': 400}, [], "run 'a': expected a finished run, found a last check"),
+    ({'g': 15}, [], "run 'g': expected a budget of at least 20"),
+])  # yapf: disable
+def test_runs_are_checked_before_the_fit(options, tmp_path, capsys, no_fit,
+                                         rows, more, message):
+    table = tmp_path / 'checkpoints.csv'
+    write_csv(table, ('model', 'run', 'step', 'budget'),
+              [(f'{run}@{step}', run, step, rows.get(run, '')) for run in RUNS
+               for step in STEPS if run != 'g' or step < 50])
+    assert message in refusal(capsys, *options, '--checkpoints', str(table),
+                              *more)
+
+
+@pytest.mark.parametrize('size, message', [
+    (('7', '4000'), '--params: expected 1e+06 parameters or more, a thousandth'
+     ' of the smallest model to forecast from, found 7 parameters. Did you '
+     'mean 7e9, in billions?'),
+    (('7e9', '4000'), 'found 4000 tokens. Did you mean 4000e9, in billions?'),
+])  # yapf: disable
+def test_sizes_in_billions_are_refused_before_the_fit(sized, capsys, no_fit,
+                                                      size, message):
+    params, tokens = size
+    assert message in refusal(capsys, *sized, '--params', params, '--tokens',
+                              tokens)
 
 
 @pytest.mark.parametrize(('more', 'message'), [

@@ -439,6 +439,29 @@ def test_answers_to_the_same_items():
     assert one.benchmark == 'x'
 
 
+@pytest.mark.parametrize('level', [.9, .95])
+def test_the_p_value_of_answers_agrees_with_the_verdict(level):
+    """Whatever the number of items that only one of the models answered."""
+    verdicts = set()
+    for n_of_a in range(4, 16):
+        right = '1' * n_of_a + '0' * 6 + '1' * 20
+        wrong = '0' * n_of_a + '1' * 6 + '1' * 20
+        found = compare(
+            answers=({
+                'x': items(right)
+            }, {
+                'x': items(wrong)
+            }), level=level)
+        [row] = found.items()
+        is_decided = found.verdict in ('better', 'worse')
+        assert (row['p_value'] < 1 - level) == is_decided
+        verdicts.add(found.verdict)
+    assert verdicts == {'cannot tell', 'worse'}
+    # A run that answers alike differs by nothing.
+    same = {'x': items('0101')}
+    assert compare(answers=(same, same)).items()[0]['p_value'] == 1
+
+
 @pytest.mark.parametrize('n', [1, 2, 3])
 def test_few_items_decide_nothing(n):
     """Of one benchmark, or of the mean over two."""

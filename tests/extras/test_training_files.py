@@ -20,14 +20,18 @@ SKILLS = {**FITTED, 'new-1': .3, 'new-2': 1.7}
 @pytest.fixture(scope='module')
 def collection() -> Collection:
     """Losses and accuracies of the training models and two others."""
-    models = tuple(SKILLS)
+    return collection_of(SKILLS)
+
+
+def collection_of(skills) -> Collection:
+    models = tuple(skills)
     values = np.array(
-        [[true_accuracy(SKILLS[m]),
-          true_accuracy(SKILLS[m] - 1)] for m in models])
+        [[true_accuracy(skills[m]),
+          true_accuracy(skills[m] - 1)] for m in models])
     return Collection(
         ModelLosses(TEXTS, {
             m: dump(m, model_losses(skill))
-            for m, skill in SKILLS.items()
+            for m, skill in skills.items()
         }),
         AccuracyTable(models, ('easy', 'hard'), values, np.zeros(2),
                       np.zeros(2, int)), {
@@ -110,3 +114,19 @@ def test_all_files_of_a_training(tmp_path, predictors, collection, drawn):
     assert drawn['methods'].methods == ('salience', 'mean-loss')
     assert [part.benchmark for part in drawn['capability']] == ['easy', 'hard']
     assert drawn['capability'][0].models == tuple(SKILLS)
+
+
+def test_a_training_on_all_models_shows_errors_of_families_left_out(
+        tmp_path, predictors, drawn):
+    """There is no table of errors, and an earlier leaderboard is removed."""
+    write_text(tmp_path / 'leaderboard.md', 'old')
+    said = write_training(tmp_path, predictors, collection_of(FITTED),
+                          'python a.py')
+    assert said.startswith('Fitted to 16 models\n\nMean absolute error of '
+                           'families left out: ')
+    for absent in ('of mean loss', 'mean of', 'held-out', 'benchmark '):
+        assert absent not in said
+    assert not (tmp_path / 'leaderboard.md').exists()
+    report = (tmp_path / 'report.md').read_text('utf-8')
+    assert report.startswith('# Fitted to 16 models\n')
+    assert 'methods' not in drawn

@@ -4,8 +4,9 @@ from dataclasses import replace
 import numpy as np
 
 from csv_plugin.core.comparing import compare
+from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.report.comparison_report import as_text
+from csv_plugin.report.comparison_report import as_text, conclusion
 from tests.tables import small_tables
 
 
@@ -34,6 +35,18 @@ def test_benchmarks_are_grouped_by_what_a_run_would_show():
         found = compare(first, second, predictor=predictor, **options)
         return as_text(found, 1000)
 
+    first = tables.features.select((ordered[11], ))
+    second = tables.features.select((ordered[12], ))
+    n_right = {'easy': (90, 40), 'hard': (50, 50)}
+    answers = ({}, {})
+    for name, numbers in n_right.items():
+        for grades, n in zip(answers, numbers):
+            grades[name] = {str(i): float(i < n) for i in range(100)}
+    observed = as_text(
+        compare(first, second, predictor=predictor, answers=answers), 1000)
+    assert 'By items: the smallest' in observed
+    assert 'a run would' not in observed and 'decide on' not in observed
+
     far = shown(ordered[-1], ordered[0])
     assert 'Losses decide on: easy, hard.' in far
     near = shown(ordered[11], ordered[12])
@@ -44,3 +57,21 @@ def test_benchmarks_are_grouped_by_what_a_run_would_show():
     by_loss = shown(ordered[-1], ordered[0], decided_by='loss')
     _, _, named = by_loss.partition('Predicted accuracies show a difference ')
     assert named.startswith('on easy (better), hard (better).'), by_loss
+
+
+def test_observed_accuracies_that_contradict_are_named_first():
+    """Losses decide for B, though B solves fewer items of an exam."""
+    units = [f'text/{i}' for i in range(8)]
+    of_a, of_b = (FeatureTable.of_losses([name], units,
+                                         [np.arange(2, 10) - gain])
+                  for name, gain in (('a', 0), ('b', .5)))
+    answers = [{
+        'exam': {str(i): float(i < n) for i in range(100)},
+        'other': {str(i): float(i < 50) for i in range(100)}
+    } for n in (90, 40)]  # yapf: disable
+    by_loss = compare(of_a, of_b, answers=answers, decided_by='loss')
+    assert conclusion(by_loss).startswith(
+        'B is better than A, although its observed accuracy is worse on exam, '
+        'mean: mean loss -0.5')
+    by_exam = compare(of_a, of_b, answers=answers, decided_by='exam')
+    assert conclusion(by_exam).startswith('B is worse than A: accuracy on')

@@ -14,7 +14,7 @@ from csv_plugin.core.predicting import collect_features
 from csv_plugin.core.predictions import NOT_YET, Missing
 from csv_plugin.report.leaderboard_tables import (as_markdown, as_short_text,
                                                   as_text, mean_cells,
-                                                  rank_cells,
+                                                  notes_on_main, rank_cells,
                                                   write_leaderboard)
 from csv_plugin.report.leaderboards import FIELDS, predict_columns
 from tests.report.boards import NO_DUMP, make_cells, predict
@@ -82,8 +82,7 @@ def test_text():
         'mean abs. error                            6.7                  5.0',
         '',
         'Percent (90% interval).',
-        'diff is predicted minus observed; mean abs. error leaves out models '
-        'marked *.',
+        'diff is predicted minus observed.',
         'mean-loss of m1 on bench-0: no dump',
         'predicted: 2 of 3 observed accuracies lie outside of their '
         'intervals; about 0 are expected to lie',
@@ -310,7 +309,12 @@ def test_files(tmp_path):
         'probability_best': None
     }
     assert means[0]['difference'] == -10 and means[0]['observed_rank'] == 1
-    assert all(note in markdown for note in board.notes)
+    # Legends of differences and of marks of other predictors are left out.
+    hidden = 'diff is', '> far'
+    shown = [note for note in board.notes if not note.startswith(hidden)]
+    assert len(shown) == len(board.notes) - 2
+    assert all(note in markdown for note in shown)
+    assert 'diff' not in markdown.partition('All predictors')[0]
     assert [(r['model'], r['benchmark'], r['predictor']) for r in rows
             ] == [*product(MODELS, cells.benchmarks, cells.labels)]
     assert rows[1] == dict(
@@ -349,6 +353,36 @@ def test_items_stand_beside_the_accuracies_of_them(tmp_path):
     found = [row['items'] for row in board.rows()
              if row['benchmark'] == 'bench-1']  # yapf: disable
     assert found == [100, 100, None, None, 102, 102]
+
+
+def test_legends_explain_what_a_table_shows():
+    """The row of errors leaves out models that are marked."""
+    cells = some_cells(1)
+    marked = replace(UNEVEN, in_sample=True, extrapolated=True)
+    cells.predicted['mean-loss', 'm0', 'bench-0'] = marked
+    board = cells.board()
+    of_errors = 'mean abs. error leaves out models marked *.'
+    far = '> far from the training models'
+    assert of_errors in board.notes and far in as_text(board)
+    # The first predictor has no marks.
+    assert far not in as_short_text(board, 80, 'board.txt')
+    assert not any(note == of_errors or note.startswith(far)
+                   for note in notes_on_main(board))
+    cells.predicted['predicted', 'm0', 'bench-0'] = marked
+    board = cells.board()
+    assert of_errors in notes_on_main(board)
+    shown = as_short_text(board, 80, 'board.txt')
+    assert 'Percent (90% interval).' in shown and far in shown
+
+
+def test_no_row_of_errors_where_all_accuracies_are_known():
+    cells = some_cells(1)
+    for cell in cells.predicted:
+        cells.predicted[cell] = replace(UNEVEN, in_sample=True)
+    board = cells.board()
+    for text in (as_text(board), as_markdown(board),
+                 as_short_text(board, 80, 'board.txt')):
+        assert 'error' not in text and 'm2' in text
 
 
 def test_markdown_is_not_wide():

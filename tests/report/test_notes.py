@@ -102,7 +102,10 @@ def test_all_training_models_are_outliers():
         },
         observed=np.array([[1.], [.8]]),
         left_out=np.array([[.9], [.7]]),
-        benchmarks=(SimpleNamespace(main=True, at_chance=False, error=.1), ),
+        main=('b', ),
+        names=('b', ),
+        benchmarks=(SimpleNamespace(benchmark='b', at_chance=False,
+                                    error=.1), ),
         training_measurement_factors=np.ones(2))
     note, = outlier_notes(predictor)
     assert note == (

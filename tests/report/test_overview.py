@@ -6,7 +6,7 @@ import pytest
 
 from csv_plugin.core.predictions import Missing
 from csv_plugin.report.leaderboards import Leaderboard
-from csv_plugin.report.overview import overview
+from csv_plugin.report.overview import overview, shown_notes
 from tests.report.boards import make_cells, predict
 
 UNKNOWN = Missing('not known')
@@ -74,6 +74,34 @@ def test_benchmarks_that_do_not_fit_are_counted():
     assert 0 < n_shown < 9
     assert f'{9 - n_shown} of 9 benchmarks' in left_out
     assert all('9' not in line.split()[0] for line in table.splitlines())
+
+
+@pytest.mark.parametrize('models', [['mine'], ['weak', 'strong']])
+def test_other_predictors_are_said_to_be_left_out(models):
+    cells = make_cells(models, ['sums'], ['ours', 'theirs'])
+    table, left_out = overview(cells.board(), 80)
+    assert 'theirs' not in table
+    assert left_out == 'predictions by theirs (the table is by ours)'
+
+
+def test_legends_of_what_does_not_fit_are_left_out():
+    """Intervals of benchmarks, and marks of benchmarks that are left out."""
+    names = [f'benchmark-{i}' for i in range(9)]
+    shape = (2, 9, 1)
+    far = np.zeros(shape, bool)
+    far[:, -1] = True
+    board = board_of(['weak', 'strong'],
+                     names,
+                     low=np.zeros(shape),
+                     high=np.ones(shape),
+                     extrapolated=far)
+    for width, is_shown in (70, False), (400, True):
+        table, _ = overview(board, width)
+        assert ('(any)' in table) == is_shown
+        lines = shown_notes(board, table)
+        for mark in ('any: ', '> far from'):
+            found = [line for line in lines if line.startswith(mark)]
+            assert bool(found) == is_shown
 
 
 def test_a_single_benchmark_needs_no_mean():

@@ -134,12 +134,12 @@ def test_intervals_that_contain_everything_have_no_coverage(tmp_path, study):
     for name in MAIN:
         errors = wide.errors('salience')[name]
         assert np.isnan(errors.coverage) and errors.width == 1
-    table, legend = summary(wide, 'Title').split('\n\n')[1:3]
+    table, legend = summary(wide, [], 'Title').split('\n\n')[1:3]
     shown = [line.split()[-1] for line in table.splitlines()[2:]]
     assert {*shown} == {'(any)', '-'} and shown[-2:] == ['(any)', '(any)']
     assert '(any): all intervals reach from chance' in ' '.join(legend.split())
     assert error_rows(wide)[-1][-2:] == ['(any)', '(any)']
-    write_report(tmp_path / 'r.md', wide, 'A title', 'x')
+    write_report(tmp_path / 'r.md', wide, [], 'A title', 'x')
     report = ' '.join((tmp_path / 'r.md').read_text('utf-8').split())
     assert '(any): all intervals reach from chance' in report
 
@@ -154,7 +154,7 @@ def test_means_are_over_intervals_that_say_something(study):
 
 def test_report(tmp_path, study):
     path = tmp_path / 'r.md'
-    write_report(path, study, 'A title', 'python x.py --out "a b"')
+    write_report(path, study, [], 'A title', 'python x.py --out "a b"')
     text = path.read_text('utf-8')
     assert text.startswith('# A title\n\n    python x.py --out "a b"\n\n|')
     assert text.endswith('.\n') and not text.endswith('\n\n')
@@ -177,7 +177,7 @@ def test_every_note_of_a_report_ends_in_one_period(tmp_path, study):
     easy, *others = study.predictor.benchmarks
     easy = replace(easy, at_chance=True, fit_models=easy.fit_models[:3])
     predictor = replace(study.predictor, benchmarks=(easy, *others))
-    write_report(tmp_path / 'r.md', replace(study, predictor=predictor),
+    write_report(tmp_path / 'r.md', replace(study, predictor=predictor), [],
                  'A title', 'x')
     text = (tmp_path / 'r.md').read_text('utf-8')
     notes = text.partition('## Notes\n\n')[2].splitlines()
@@ -188,7 +188,7 @@ def test_every_note_of_a_report_ends_in_one_period(tmp_path, study):
 
 
 def test_summary(study):
-    title, table, legend, *_ = summary(study, 'Title').split('\n\n')
+    title, table, legend, *_ = summary(study, [], 'Title').split('\n\n')
     assert '(any)' not in table + legend
     header, line, *rows = table.splitlines()
     assert title == 'Title' and legend.startswith('error: mean absolute')
@@ -223,9 +223,24 @@ def test_summary(study):
         assert row.split()[-1] == f'{covered:.0%}'
     assert ('mean-loss: the baseline, the mean loss with a learned floor.'
             in ' '.join(legend.split()))
-    wide = summary(study, 'Title', wide=True)
+    wide = summary(study, [], 'Title', wide=True)
     assert text_table(error_rows(study), width=math.inf) in wide
     assert '|' not in wide and ' Spearman ' in wide
+
+
+def test_no_means_without_main_benchmarks(tmp_path, tables):
+    study = study_with((), tables)
+    write_report(tmp_path / 'r.md', study, [], 'A title', 'x')
+    for text in (summary(study, [], 'Title'),
+                 summary(study, [], 'Title',
+                         wide=True), (tmp_path / 'r.md').read_text('utf-8')):
+        assert 'mean of' not in text and 'main benchmarks' not in text
+        assert 'easy' in text
+    # All benchmarks count in the error of families left out.
+    n_judged = sum(not fit.at_chance for fit in study.predictor.benchmarks)
+    assert 1 < n_judged < 5
+    line = left_out_line(study.predictor)
+    assert line.endswith(f' over {n_judged} benchmarks.')
 
 
 def test_errors_of_families_left_out_are_mean_absolute_errors(study):
@@ -248,12 +263,13 @@ def test_outliers_are_named_before_the_table(tmp_path, study):
                      fit_models=study.predictor.fit_models,
                      benchmarks=study.predictor.benchmarks,
                      training_measurement_factors=np.ones(1),
+                     main=study.predictor.main,
                      names=study.predictor.names)  # yapf: disable
     odd = replace(study, predictor=predictor)
-    _, note, table, *_ = summary(odd, 'Title').split('\n\n')
+    _, note, table, *_ = summary(odd, [], 'Title').split('\n\n')
     assert f'{name} (4.2 times the expected error)' in ' '.join(note.split())
     assert table.startswith('benchmark ')
-    write_report(tmp_path / 'r.md', odd, 'A title', 'x')
+    write_report(tmp_path / 'r.md', odd, [], 'A title', 'x')
     text = (tmp_path / 'r.md').read_text('utf-8')
     assert 0 < text.index('Outliers among the training') < text.index('| ben')
 
@@ -269,6 +285,7 @@ def test_outliers_and_the_line_of_left_out_errors_agree(study):
                observed=predictor.observed, left_out=predictor.left_out,
                fit_models=predictor.fit_models, names=predictor.names,
                training_measurement_factors=np.ones(1),
+               main=predictor.main,
                benchmarks=predictor.benchmarks)  # yapf: disable
     line = left_out_line(odd)
     error = line.partition('out: ')[2].partition(' points')[0]
@@ -289,11 +306,25 @@ def test_benchmarks_at_chance_are_in_no_mean_of_errors(tmp_path, study):
     wide = error_rows(odd)
     assert f'{MAIN[0]} ?' in [row[0] for row in wide]
     assert wide[-1][0] == f'mean of {len(MAIN) - 1}'
-    shown = ' '.join(summary(odd, 'Title').split())
+    shown = ' '.join(summary(odd, odd.predictions.models, 'Title').split())
     assert f'mean of {len(MAIN) - 1} by salience' in shown
     assert 'left out of the means' in shown
-    write_report(tmp_path / 'r.md', odd, 'A title', 'x')
+    write_report(tmp_path / 'r.md', odd, [], 'A title', 'x')
     assert 'left out of the means' in (tmp_path / 'r.md').read_text('utf-8')
+
+
+def test_only_models_that_are_predicted_are_called_far(tmp_path, study):
+    """A training model that was not run on a benchmark is no such model."""
+    table = study.predictions
+    everywhere = np.full(table.values.shape, True)
+    far = replace(study, predictions=replace(table, extrapolated=everywhere))
+    shown = table.models[-2:]
+    write_report(tmp_path / 'r.md', far, shown, 'A title', 'x')
+    texts = [summary(far, shown, 'A title'),
+             (tmp_path / 'r.md').read_text('utf-8')]  # yapf: disable
+    for text in texts:
+        note = ' '.join(text.split())
+        assert 'far from the training models (>): all 2 models. ' in note
 
 
 def test_leaderboard(study):

@@ -1,6 +1,7 @@
 """Tables of a triage, on the screen and in files."""
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -60,6 +61,16 @@ def test_the_conclusion_is_about_all_runs():
     assert ' '.join(conclusion.split()).endswith(
         f'{name} is most likely to end best of all judged runs, with a '
         f'probability of {best[name]:.0%}.')
+
+
+def test_the_largest_mean_may_not_have_the_largest_probability(early):
+    """Then the conclusion names both, in the order of the table."""
+    uncertain = replace(early, best_of_all=np.array([.49, .51]))
+    text = ' '.join(as_text(uncertain).split())
+    assert ('It is too close to call which of all judged runs ends best: good '
+            'has the largest mean, but bad ends best with the largest '
+            'probability, 51%. ') in text
+    assert 'most likely to end best' not in text
 
 
 def text_with_budgets(budgets):

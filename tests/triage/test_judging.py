@@ -75,6 +75,14 @@ def test_notes_have_the_error_of_the_backtest(predictor, history, early):
     assert note.endswith('Errors of the predictions themselves come on top.')
 
 
+def test_backtests_at_several_shares_are_one_note(predictor, history):
+    runs = {**run_dumps({'good': 1.8}, 3), **run_dumps({'bad': 1.0}, 4)}
+    both = judge_runs(predictor, runs, history)
+    [note] = [note for note in both.notes if 'Back-test' in note]
+    assert ' forecast after 35 % of the training from the other' in note
+    assert ' of these runs; after 50 % (4 runs), by ' in note
+
+
 def test_a_finished_run_has_one_number_and_one_interval(predictor, history):
     """In the table of checkpoints and in that of forecasts, known accuracies
     or not.

@@ -177,7 +177,7 @@ def test_marks_of_means_are_those_of_leaderboards():
 def test_what_is_printed():
     """The table of forecasts below its heading, as there are no runs."""
     heading, _, *lines = str(judged([.60, .30])).splitlines()
-    assert heading == 'Forecast at the end of the training, best run first'
+    assert heading == 'Forecast at the end of the training, largest mean first'
     assert lines[0].split() == [
         'run', 'from', 'mean', 'rank', 'best', 'verdict', 'easy', 'hard'
     ]

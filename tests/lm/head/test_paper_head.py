@@ -107,8 +107,8 @@ def head():
 
 def test_its_report_claims_no_families_left_out(tmp_path, head):
     """Its curves are fitted once; its errors are of validation models."""
-    write_report(tmp_path / 'r.md', Study.of({'paper': head}, DUMPS,
-                                             ACCURACIES), 'A title', 'x')
+    study = Study.of({'paper': head}, DUMPS, ACCURACIES)
+    write_report(tmp_path / 'r.md', study, [], 'A title', 'x')
     report = ' '.join((tmp_path / 'r.md').read_text('utf-8').split())
     assert '## Validation models | benchmark | mean abs. error |' in report
     assert 'mean absolute error of the validation models, in points' in report
