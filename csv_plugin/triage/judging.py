@@ -311,4 +311,5 @@ def _check_units(chosen: Mapping[str, Checkpoint],
                 f'progress in {measure_before}, as for the earlier runs',
                 f'progress in {measure}',
                 'Give the end of the run (--budget), or the tokens of all '
-                'checkpoints in a table (--checkpoints).')
+                'checkpoints in a table (--checkpoints or, of tables of '
+                'losses, --models).')

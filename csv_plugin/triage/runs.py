@@ -15,7 +15,7 @@ from csv_plugin.triage.checkpoints import (Checkpoint, known_budgets,
 from csv_plugin.triage.future_losses import log_losses
 
 #: Sources of the budgets of runs.
-OPTION, TABLE = '--budget', 'table of checkpoints'
+OPTION, TABLE = '--budget', 'column budget'
 MEDIAN = 'median of the earlier runs'
 
 
@@ -57,9 +57,9 @@ class Run:
                 f'run {self.name!r}',
                 f'a budget of at least {self.tokens[-1]:g}, the tokens (or '
                 'steps) of the last checkpoint', f'{self.budget:g}',
-                'Correct --budget, or the column budget of --checkpoints: the '
-                'tokens (or steps) at the end of the run. Without a budget, a '
-                'run ends where the earlier runs do.')
+                'Correct --budget, or the column budget of --checkpoints or '
+                '--models: the tokens (or steps) at the end of the run. '
+                'Without a budget, a run ends where the earlier runs do.')
 
     __repr__ = short_repr
 

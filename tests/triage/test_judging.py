@@ -220,7 +220,7 @@ def test_budgets_and_their_sources_are_shown(early, predictor, history):
     both = judge_runs(predictor, run_dumps(NEW, 3), history, table, budget=70)
     assert both.legend()[0] == (
         'Budget: 70 steps (--budget) for bad; 90 steps '
-        '(table of checkpoints) for good.')
+        '(column budget) for good.')
     unknown = judge_runs(predictor, run_dumps(NEW, 3))
     assert not any('Budget' in line for line in unknown.legend())
     assert unknown.to_dict()['budgets'][0]['source'] is None
