@@ -22,9 +22,9 @@ from csv_plugin.triage.forecasting import EarlierRuns
 from csv_plugin.triage.future_losses import (LossForecast, log_losses,
                                              losses_of, with_loss_errors)
 from csv_plugin.triage.notes import (first_reason, notes_on_backtests,
-                                     notes_on_budgets, notes_on_result,
-                                     notes_on_runs, notes_on_sizes,
-                                     why_not_forecast)
+                                     notes_on_budgets, notes_on_copies,
+                                     notes_on_result, notes_on_runs,
+                                     notes_on_sizes, why_not_forecast)
 from csv_plugin.triage.result import End, Triage
 from csv_plugin.triage.runs import MEDIAN, OPTION, Run, runs_of
 from csv_plugin.triage.sizes import forecast_sizes
@@ -142,6 +142,10 @@ def judge(
     notes = []
     for name, reason in refused.items():
         notes.append(f'{name} is left out: {reason}')
+    checkpoints_begun: list[str] = []
+    for run in (*runs, *finished):
+        checkpoints_begun += run.checkpoints
+    notes += notes_on_copies(features, checkpoints_begun)
     notes += notes_on_runs(measure, runs, earlier, not_forecast)
     if choose_measure([*past.values()]) == measure:
         notes += notes_on_budgets(measure, runs, earlier)

@@ -30,8 +30,7 @@ class Run:
     the checkpoints. A state is the mean exponent, followed by the logarithms
     of the K losses, as in `future_losses.log_losses`. The mean exponent is the
     mean over all benchmarks of the exponents that the predictor expects;
-    higher is better. `mean_loss`, `(n,)`, are the mean losses, which are used
-    to find checkpoints with identical losses.
+    higher is better.
 
     Raises:
         InputError: Two checkpoints have the same tokens, or the last one lies
@@ -42,7 +41,6 @@ class Run:
     tokens: Floats
     budget: float
     states: Floats
-    mean_loss: Floats
     budget_source: str = ''
 
     def __post_init__(self) -> None:
@@ -139,7 +137,6 @@ def runs_of(predictor: Predictor,
             tokens=tokens,
             budget=own_budget,
             states=states[rows],
-            mean_loss=table.mean_loss[rows],
             budget_source=own_source)
         runs.append(run)
     return runs
