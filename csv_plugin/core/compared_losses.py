@@ -133,7 +133,7 @@ def _of_tables(tables: Sequence[FeatureTable], n_runs: tuple[int, int],
                 'table of losses', 'one model', shortened(listed, 60),
                 'Select one of its models: table.select([name]).')
         if predictor:
-            table.columns.check_same(columns)
+            table = table.in_columns(columns)
         else:
             table.columns.check_same(columns, 'losses of the compared models',
                                      'the first model')
