@@ -59,10 +59,8 @@ LITTLE_MEANING = (
     'the range from guessing to 100.')
 
 #: The meaning of the mark `>`, for users.
-FAR_MEANING = (
-    'far from the training models: the predicted standard deviation of the '
-    'exponent is more than 1.5 times the usual one of families left out, '
-    'so expect errors of 1.5 times the usual ones, or more')
+FAR_MEANING = ('far from the training models: expect errors of 1.5 times the '
+               'usual ones, or more')
 #: Note for users on benchmarks where all training models are at chance.
 NOT_YET = ('not predictable yet, because all training models are at chance. '
            'Whether another model is better than chance cannot be told from '
@@ -101,8 +99,9 @@ class Prediction:
     `low` and `high` are the limits of its interval, fractions, and `level` is
     the coverage that the interval is meant to have, such as 0.9.
     `extrapolated` is True if the model lies so far from the training models
-    that errors of at least 1.5 times the usual ones are expected, see
-    `FAR_MEANING`. `in_sample` is True if the predictor was fitted to the
+    that errors of at least 1.5 times the usual ones are expected: the
+    predicted standard deviation of the exponent is more than 1.5 times the
+    usual one of families left out. `in_sample` is True if the predictor was fitted to the
     accuracy of this model on this benchmark, or if this accuracy is known
     (`known` in `Predictor.predict`). `with_scores` is True if known accuracies
     of the model on other benchmarks, or of other models of its family, changed

@@ -16,7 +16,7 @@ import numpy as np
 from csv_plugin.core.formatting import (number, percent, possible_ranks,
                                         predicted_cell)
 from csv_plugin.core.overall import MEAN_ERROR, Overall
-from csv_plugin.core.predictions import LITTLE_MEANING, OBSERVED
+from csv_plugin.core.predictions import FAR_MEANING, LITTLE_MEANING, OBSERVED
 from csv_plugin.core.text_tables import (WIDTH, blocks_that_fit, side_by_side,
                                          wrapped)
 from csv_plugin.io.files import FilePath, file_set, write_text
@@ -69,6 +69,8 @@ def as_short_text(board: Leaderboard, width: int, file: str) -> str:
         notes[most:] = [f'... and {n_more} more such lines in {file}.']
     notes += item_notes(predictions, board.items)
     notes += far_notes(predictions)
+    if predictions.extrapolated[:, :, 0].any():
+        notes.append(f'> {FAR_MEANING}.')
     if predictions.says_little[:, :, 0].any():
         notes.append(LITTLE_MEANING)
     return f'{table}\n\n{wrapped(notes, width)}'

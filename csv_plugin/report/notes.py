@@ -367,11 +367,10 @@ def far_notes(predictions: Predictions) -> Iterator[str]:
     for models, methods in _grouped(pairs).items():
         named_models = _named(models, predictions.models, 'models')
         yield (
-            f'{", ".join(methods)}: far from the training models (>): '
-            f'{named_models}. Expect '
-            'errors of 1.5 times the usual ones, or more. '
-            'Fit to models that are more similar to these models, and check '
-            'that all losses have the same unit.')
+            f'{", ".join(methods)}: far from the training models (>) on most '
+            f'benchmarks, so expect larger errors: {named_models}. Fit to '
+            'models that are more similar to these models, and check that all '
+            'losses have the same unit.')
 
 
 def predictor_notes(predictors: Mapping[str, Predictor | Missing],

@@ -294,7 +294,8 @@ def test_marks_are_explained():
         '* a training model, or its own accuracy is known.'
     ]
     far, = replace(plain, extrapolated=some).legend()[1:]
-    assert far.startswith('> far from the training models: the predicted ')
+    assert far == ('> far from the training models: expect errors of 1.5 '
+                   'times the usual ones, or more.')
     assert '(any)' not in far + known.legend()[0]
     wide = replace(plain, low=np.zeros((3, 2, 2)), high=np.ones((3, 2, 2)))
     assert '(any): all from guessing' in wide.legend()[0]

@@ -268,13 +268,14 @@ def test_models_outside_the_range_are_told():
     cells.predicted['p', 'm1', 'a'] = outside
     board = cells.board()
     note, = far_notes(board.predictions)
-    assert note.startswith('p, q: far from the training models (>): m0.')
+    assert note.startswith('p, q: far from the training models (>) on most '
+                           'benchmarks, so expect larger errors: m0.')
     assert note in board.notes
     # The only prediction that is left of this model is outside.
     cells.predicted['p', 'm1', 'b'] = NO_DUMP
     first, second = far_notes(cells.board().predictions)
-    assert '(>): m0, m1.' in first
-    assert '(>): m0.' in second
+    assert 'errors: m0, m1.' in first
+    assert 'errors: m0.' in second
 
 
 def test_long_lists_say_how_many_names_they_leave_out():
