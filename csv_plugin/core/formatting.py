@@ -1,8 +1,11 @@
-"""Format numbers for tables, and represent records in a short text."""
+"""Format numbers and names, and represent records in a short text."""
 import math
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import fields
 from textwrap import shorten
-from typing import Any
+from typing import Any, TypeVar
+
+_Key = TypeVar('_Key', bound=Hashable)
 
 #: Stands for an interval that contains every accuracy from chance to 100 %.
 ANY = 'any'
@@ -81,6 +84,37 @@ def counted(number: int, noun: str) -> str:
     """Return a number with its noun in the right form: '1 run', '2 runs'."""
     plural = '' if number == 1 else 's'
     return f'{number} {noun}{plural}'
+
+
+def grouped(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, list[str]]:
+    """Return the names that are paired with each key.
+
+    Keys are in the order of their first occurrence.
+    """
+    names: dict[_Key, list[str]] = {}
+    for key, name in pairs:
+        names.setdefault(key, []).append(name)
+    return names
+
+
+def all_or_first_names(names: Sequence[str], everything: Sequence[str],
+                       kind: str) -> str:
+    """Return names in a line, or 'all 5 models' if no name is missing.
+
+    `everything` are all names of this kind, such as 'models'.
+    """
+    if len(names) == len(everything) > 1:
+        return f'all {len(everything)} {kind}'
+    return first_names(names)
+
+
+def first_names(names: Sequence[str], most: int = 8) -> str:
+    """Return the first names in a line, and the number of further names."""
+    line = ', '.join(names[:most])
+    n_more = len(names) - most
+    if n_more > 0:
+        line += f' and {n_more} more'
+    return line
 
 
 def shortened(text: str, width: int) -> str:

@@ -4,9 +4,9 @@ A note ends in a period, except for notes with the reason for a missing number
 or the path of a predictor, which end as the reason or the path does.
 """
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress, product
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.arrays import Floats
 from csv_plugin.core.escaping import same_look
-from csv_plugin.core.formatting import interval, number, percent
-from csv_plugin.core.measurement_units import measurement_notes
+from csv_plugin.core.far_models import far_notes
+from csv_plugin.core.formatting import (all_or_first_names, first_names,
+                                        grouped, interval, number, percent)
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import MEAN_ERROR, Overall, mean_misses
 from csv_plugin.core.predictions import (NOT_YET, OBSERVED, Missing,
@@ -36,41 +37,9 @@ DIFFERENCES = ('diff is predicted minus observed; '
 #: Maps the label of each predictor to its file.
 Files = Mapping[str, str]
 
-_Key = TypeVar('_Key', bound=Hashable)
-
 #: The difference between two names that look alike.
 _DIFFER = ('differ only in letter case, invisible characters or letters that '
            'look alike')
-
-
-def _grouped(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, list[str]]:
-    """Return the names that are paired with each key.
-
-    Keys are in the order of their first occurrence.
-    """
-    names: dict[_Key, list[str]] = {}
-    for key, name in pairs:
-        names.setdefault(key, []).append(name)
-    return names
-
-
-def _named(names: Sequence[str], everything: Sequence[str], kind: str) -> str:
-    """Return names in a line, or 'all 5 models' if no name is missing.
-
-    `everything` are all names of this kind, such as 'models'.
-    """
-    if len(names) == len(everything) > 1:
-        return f'all {len(everything)} {kind}'
-    return first_names(names)
-
-
-def first_names(names: Sequence[str], most: int = 8) -> str:
-    """Return the first names in a line, and the number of further names."""
-    line = ', '.join(names[:most])
-    n_more = len(names) - most
-    if n_more > 0:
-        line += f' and {n_more} more'
-    return line
 
 
 def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
@@ -140,17 +109,18 @@ def reasons(predictions: Predictions) -> Iterator[str]:
             same = _OfModel(column, model, gap.reason)
             cells.append((same, name))
     of_models = []
-    for key, names in _grouped(cells).items():
+    for key, names in grouped(cells).items():
         joined = _OfModels(key.column, key.reason, tuple(names))
         of_models.append((joined, key.model))
     of_columns = []
-    for gaps, same_models in _grouped(of_models).items():
+    for gaps, same_models in grouped(of_models).items():
         models_of_gap = tuple(same_models)
         whole = _OfColumns(gaps.reason, gaps.benchmarks, models_of_gap)
         of_columns.append((whole, gaps.column))
-    for line, same_columns in _grouped(of_columns).items():
-        named_models = _named(line.models, models, 'models')
-        named_benchmarks = _named(line.benchmarks, benchmarks, 'benchmarks')
+    for line, same_columns in grouped(of_columns).items():
+        named_models = all_or_first_names(line.models, models, 'models')
+        named_benchmarks = all_or_first_names(line.benchmarks, benchmarks,
+                                              'benchmarks')
         yield (f'{", ".join(same_columns)} of {named_models} on '
                f'{named_benchmarks}: {line.reason}')
 
@@ -342,37 +312,6 @@ def range_note(level: float) -> str:
             f'rank lies there with a probability of {level:.0%}.')
 
 
-def far_notes(predictions: Predictions) -> Iterator[str]:
-    """Yield notes that name the models far from the training models.
-
-    A model is far if more than half of its predictions are extrapolated, or if
-    its losses seem to be measured in another unit. Predictions of training
-    models do not count. Methods with the same far models share a line.
-    """
-    has_value = np.isfinite(predictions.values)
-    predicted = has_value & ~predictions.in_sample
-    # Models in another unit have a note of their own.
-    has_other_unit = predictions.measurement_factor != 1
-    yield from measurement_notes(predictions.models,
-                                 predictions.model_measurement_factors)
-    extrapolated = predictions.extrapolated & predicted & ~has_other_unit
-    n_far = extrapolated.sum(axis=1)  # (models, methods)
-    n_predicted = predicted.sum(axis=1)
-    mostly_far = n_far > n_predicted / 2
-    pairs = []
-    for method, far in zip(predictions.methods, mostly_far.T):
-        models = tuple(compress(predictions.models, far))
-        if models:
-            pairs.append((models, method))
-    for models, methods in _grouped(pairs).items():
-        named_models = _named(models, predictions.models, 'models')
-        yield (
-            f'{", ".join(methods)}: far from the training models (>) on most '
-            f'benchmarks, so expect larger errors: {named_models}. Fit to '
-            'models that are more similar to these models, and check that all '
-            'losses have the same unit.')
-
-
 def predictor_notes(predictors: Mapping[str, Predictor | Missing],
                     files: Files) -> list[str]:
     """Return lines with the files of predictors, and notes on training.
@@ -459,8 +398,9 @@ def _by_note(notes: Iterable[tuple[str, str]],
     `notes` are pairs of a note and a benchmark.
     """
     lines = []
-    for note, names in _grouped(notes).items():
-        lines.append(f'{_named(names, benchmarks, "benchmarks")}: {note}')
+    for note, names in grouped(notes).items():
+        lines.append(
+            f'{all_or_first_names(names, benchmarks, "benchmarks")}: {note}')
     return lines
 
 
@@ -580,7 +520,7 @@ def family_notes(families: Mapping[str, str],
     by_losses = []
     for model, part in losses.items():
         by_losses.append((part.tobytes(), model))
-    for models in _grouped(by_losses).values():
+    for models in grouped(by_losses).values():
         own_families = {families[model] for model in models}
         if len(own_families) > 1:
             lines.append(
@@ -600,6 +540,6 @@ def _look_alikes(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         look = same_look(name)
         by_look.append((look, ascii(name)))
-    for found in _grouped(by_look).values():
+    for found in grouped(by_look).values():
         if len(found) > 1:
             yield ' and '.join(sorted(found))

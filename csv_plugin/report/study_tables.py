@@ -7,6 +7,7 @@ from textwrap import indent
 import numpy as np
 
 from csv_plugin.core.escaping import visible
+from csv_plugin.core.far_models import far_notes
 from csv_plugin.core.formatting import ANY, counted, number, percent
 from csv_plugin.core.overall import MEAN_ERROR
 from csv_plugin.core.predictions import Predictions
@@ -17,7 +18,7 @@ from csv_plugin.core.text_tables import text_table, wrapped
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import ModelInfo, write_csv
 from csv_plugin.report.leaderboards import Leaderboard
-from csv_plugin.report.notes import far_notes, learning_notes, outlier_notes
+from csv_plugin.report.notes import learning_notes, outlier_notes
 from csv_plugin.report.screen import markdown_list, markdown_table
 
 #: Columns of the files that `write_predictions` writes.

@@ -336,7 +336,7 @@ def test_print_shows_a_table():
         'a', 'hard', '-',
         *(cube().cells('hard', method)[0] for method in METHODS)
     ]
-    assert shown[3][-1] == '-' and len(shown) == 7
+    assert shown[3][-1] == '-' and shown[7] == []
     assert '1e3' in str(replace(cube(), models=('1e3', '2', '3')))
     unknown = replace(cube(), observed=np.full((3, 2), NAN))
     many = Predictions.concatenate([
@@ -344,4 +344,17 @@ def test_print_shows_a_table():
         for i in range(4)
     ])
     text = str(many)
-    assert ' observed ' not in text and text.endswith('... and 4 more')
+    assert ' observed ' not in text and '\n... and 4 more\n' in text
+
+
+def test_notes_are_printed_below_the_table():
+    """The legend of the marks, and the models that are far."""
+    none = np.zeros((3, 2, 2), bool)
+    far = none.copy()
+    far[1, :, 0] = True
+    table = cube(at_chance=none, in_sample=none, extrapolated=far)
+    plain, mark, models = table.notes
+    assert [plain, mark] == table.legend()
+    assert models.startswith(f'{METHODS[0]}: far from the training models (>)')
+    assert ' '.join(str(table).split()).endswith(' '.join(table.notes))
+    assert not cube(values=np.full((3, 2, 2), NAN)).notes

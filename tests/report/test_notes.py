@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.far_models import far_notes
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import Overall
 from csv_plugin.core.predictions import NOT_YET, Missing
-from csv_plugin.report.notes import (chance_notes, family_notes, far_notes,
-                                     findings, first_names, learning_notes,
+from csv_plugin.report.notes import (chance_notes, family_notes, findings,
+                                     first_names, learning_notes,
                                      outlier_notes, predictor_notes,
                                      shortage_notes)
 from tests.report.boards import NO_DUMP, make_cells, predict
