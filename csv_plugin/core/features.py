@@ -12,7 +12,7 @@ from csv_plugin.core.arrays import Booleans, Floats, Integers
 from csv_plugin.core.conventions import (InputError, check_known, check_list,
                                          check_unique)
 from csv_plugin.core.escaping import slightly_other
-from csv_plugin.core.formatting import short_repr
+from csv_plugin.core.formatting import counted
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.measured import Measured
 from csv_plugin.core.spans import TokenSpans
@@ -224,7 +224,9 @@ class FeatureTable:
         columns = Columns(tuple(units), uniform, without_text)
         return cls(tuple(models), columns, values)
 
-    __repr__ = short_repr
+    def __repr__(self) -> str:
+        models = counted(len(self.models), 'model')
+        return f'FeatureTable({models}, {self.columns})'
 
     @property
     def mean_loss(self) -> Floats:

@@ -125,22 +125,15 @@ def shortened(text: str, width: int) -> str:
     >>> shortened('arc, mmlu, piqa, sciq', 20)
     'arc, mmlu, and more'
     """
-    return _shorten(text, width, ' and more')
-
-
-def _shorten(text: str, width: int, placeholder: str) -> str:
-    """Shorten a text to at most `width` characters.
-
-    The last words of a text that is too long are replaced by the placeholder.
-    """
     return shorten(
-        text, width, break_on_hyphens=False, placeholder=placeholder)
+        text, width, break_on_hyphens=False, placeholder=' and more')
 
 
 def short_repr(record: Any) -> str:
     """Return a short `__repr__` of a dataclass instance.
 
-    Arrays are shown by their shape, and long values are shortened.
+    Arrays are shown by their shape. Of values that are too long, only the type
+    and, if it has one, the length is shown, or the beginning of a text.
     """
     parts = []
     for part in fields(record):
@@ -149,7 +142,13 @@ def short_repr(record: Any) -> str:
         shape = getattr(value, 'shape', ())
         if shape:
             text = f'array of shape {shape}'
-        text = _shorten(text, 40, ' ...')
+        # Longer values, and more of a text, are not shown.
+        most = 40
+        if len(text) > most and isinstance(value, str):
+            text = repr(f'{value[:most - 10]}...')
+        elif len(text) > most:
+            text = type(value).__name__
+            if hasattr(value, '__len__'):
+                text += f' of length {len(value)}'
         parts.append(f'{part.name}={text}')
-    text = _shorten(', '.join(parts), 250, ' ...')
-    return f'{type(record).__name__}({text})'
+    return f'{type(record).__name__}({", ".join(parts)})'

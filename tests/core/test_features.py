@@ -227,3 +227,10 @@ def test_rows_are_sorted_and_copies_found(shape):
     assert order.tolist() == np.lexsort(values.T[::-1]).tolist()
     rows = values.tolist()
     assert first.tolist() == [rows.index(row) for row in rows]
+
+
+def test_a_table_says_how_large_it_is():
+    table = FeatureTable.of_losses(['a'], ['x', 'y'], [[1, 2]])
+    text = table.columns.fingerprint[:12]
+    assert repr(table) == (f'FeatureTable(1 model, Columns(2 columns, texts '
+                           f'{text}))')
