@@ -486,7 +486,8 @@ class Predictions(PublicNames):
         lines = [f'{cells}.']
         is_shown = np.isfinite(self.values)
         if (self.in_sample & is_shown).any():
-            lines.append('* a training model, or its own accuracy is known.')
+            lines.append('* a training model, or its own accuracy is known (of a '
+                         'mean, one of its accuracies).')
         if (self.extrapolated & is_shown).any():
             lines.append(f'> {FAR_MEANING}.')
         if self.with_scores.any():

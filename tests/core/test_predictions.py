@@ -291,7 +291,8 @@ def test_marks_are_explained():
     # Where all accuracies are known, no prediction is marked +.
     known = replace(plain, in_sample=some)
     assert known.legend()[1:] == [
-        '* a training model, or its own accuracy is known.'
+        '* a training model, or its own accuracy is known (of a mean, one of '
+        'its accuracies).'
     ]
     far, = replace(plain, extrapolated=some).legend()[1:]
     assert far == ('> far from the training models: expect errors of 1.5 '
