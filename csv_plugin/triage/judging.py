@@ -121,6 +121,7 @@ def judge(
         found = first_reason(refused, 'none beyond 0 tokens')
         raise InputError('checkpoints', 'at least one that can be used', found,
                          'Collect losses of checkpoints.')
+    measure = choose_measure([*chosen.values()])
     ends = []
     not_forecast = {}
     for run in runs:
@@ -133,12 +134,11 @@ def judge(
         if run.finished or losses is not None:
             ends.append(_Ahead(end, last, losses))
         else:
-            not_forecast[run.name] = why_not_forecast(run, earlier)
+            not_forecast[run.name] = why_not_forecast(run, earlier, measure)
     begun = [run.name for run in runs]
     for run_name in sorted({point.run for point in chosen.values()}):
         if run_name not in begun:
             not_forecast[run_name] = 'there is no checkpoint yet.'
-    measure = choose_measure([*chosen.values()])
     notes = []
     for name, reason in refused.items():
         notes.append(f'{name} is left out: {reason}')
@@ -148,7 +148,7 @@ def judge(
     notes += notes_on_copies(features, checkpoints_begun)
     notes += notes_on_runs(measure, runs, earlier, not_forecast)
     if choose_measure([*past.values()]) == measure:
-        notes += notes_on_budgets(measure, runs, earlier)
+        notes += notes_on_budgets(measure, runs, earlier, not_forecast)
     notes += notes_on_backtests(predictor, features, runs, earlier)
     return _triage(predictor, features, runs, ends, measure, notes,
                    not_forecast, known)

@@ -8,7 +8,7 @@ import numpy as np
 from csv_plugin.core.arrays import Floats
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.formatting import short_repr
+from csv_plugin.core.formatting import short_count, short_repr
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.triage.checkpoints import (Checkpoint, known_budgets,
                                            rows_by_run)
@@ -99,6 +99,20 @@ class Run:
         of_before = (1 - part) * self.states[before]
         of_after = part * self.states[after]
         return of_before + of_after
+
+
+def amount_of_training(number: float, measure: str) -> str:
+    """Return a number of tokens to three digits, or all digits of steps.
+
+    `measure` is 'tokens' or 'steps'.
+
+    >>> amount_of_training(5.34774e9, 'tokens'), amount_of_training(16279,
+    ...                                                             'steps')
+    ('5.35B', '16279')
+    """
+    if measure == 'tokens':
+        return short_count(number)
+    return f'{number:.15g}'
 
 
 def runs_of(predictor: Predictor,

@@ -226,12 +226,18 @@ def test_budgets_and_their_sources_are_shown(early, predictor, history):
     assert unknown.to_dict()['budgets'][0]['source'] is None
 
 
-@pytest.mark.parametrize(('budget', 'says'), [
-    (151, "more than 1.5 times the longest earlier run's budget, 100 steps."),
-    (49, "less than half of the shortest earlier run's budget, 100 steps."),
-    (150, None),
-    (50, None),
-])
+@pytest.mark.parametrize(
+    ('budget', 'says'),
+    [
+        (151,
+         "more than 1.5 times the longest earlier run's budget, 100 steps."),
+        (49,
+         "less than half of the shortest earlier run's budget, 100 steps."),
+        (150, None),
+        (50, None),
+        # Nothing is forecast, so nothing goes beyond.
+        (1000, None),
+    ])
 def test_budgets_beyond_those_of_earlier_runs_are_named(
         predictor, history, budget, says):
     triage = judge_runs(predictor, run_dumps(NEW, 3), history, budget=budget)
