@@ -439,7 +439,7 @@ def _and_more(places: Sequence[str]) -> str:
     if not places:
         return ''
     n_more = len(places)
-    named = ', '.join(places[:3])
+    named = '; '.join(places[:3])
     if n_more <= 3:
         return f', and {n_more} more such cells: {named}'
     return f', and {n_more} more such cells, such as {named}'
