@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from csv_plugin.core.formatting import all_or_first_names, grouped
+from csv_plugin.core.formatting import all_or_first_names, grouped, labelled
 from csv_plugin.core.measurement_units import measurement_notes
 
 if TYPE_CHECKING:
@@ -36,8 +36,9 @@ def far_notes(predictions: 'Predictions') -> Iterator[str]:
             pairs.append((models, method))
     for models, methods in grouped(pairs).items():
         named_models = all_or_first_names(models, predictions.models, 'models')
-        yield (
-            f'{", ".join(methods)}: far from the training models (>) on most '
-            f'benchmarks, so expect larger errors: {named_models}. Fit to '
-            'models that are more similar to these models, and check that all '
-            'losses have the same unit.')
+        note = (
+            'far from the training models (>) on most benchmarks, so expect '
+            f'larger errors: {named_models}. Fit to models that are more '
+            'similar to these models, and check that all losses have the same '
+            'unit.')
+        yield labelled(methods, predictions.methods, note)

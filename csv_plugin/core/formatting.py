@@ -130,6 +130,22 @@ def first_names(names: Sequence[str], most: int = 8) -> str:
     return line
 
 
+def labelled(methods: Sequence[str], everything: Sequence[str],
+             note: str) -> str:
+    """Return a note that begins with the methods that it is about.
+
+    They are left out if there is no other method in `everything`.
+
+    >>> labelled(['a'], ['a', 'b'], 'nothing is known.')
+    'a: nothing is known.'
+    >>> labelled(['a'], ['a'], 'nothing is known.')
+    'Nothing is known.'
+    """
+    if len(everything) == 1:
+        return note[:1].upper() + note[1:]
+    return f'{", ".join(methods)}: {note}'
+
+
 def shortened(text: str, width: int) -> str:
     """Shorten a text to at most `width` characters.
 

@@ -16,7 +16,8 @@ from csv_plugin.core.arrays import Floats
 from csv_plugin.core.escaping import same_look
 from csv_plugin.core.far_models import far_notes
 from csv_plugin.core.formatting import (all_or_first_names, first_names,
-                                        grouped, interval, number, percent)
+                                        grouped, interval, labelled, number,
+                                        percent)
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import MEAN_ERROR, Overall, mean_misses
 from csv_plugin.core.predictions import (NOT_YET, OBSERVED, Missing,
@@ -146,8 +147,9 @@ def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
             limits = interval(miss.low, miss.high)
             named.append(f'{miss.model} ({percent(miss.observed):.1f}, '
                          f'interval {limits})')
-        yield (f'{predictions.methods[0]}: observed means outside of their '
-               f'interval: {first_names(named, 4)}.')
+        note = ('observed means outside of their interval: '
+                f'{first_names(named, 4)}.')
+        yield labelled(predictions.methods[:1], predictions.methods, note)
     if misses(predictions):
         yield _on_misses(predictions)
 
@@ -173,9 +175,10 @@ def _on_misses(predictions: Predictions) -> str:
         limits = f'{percent(cell.low):.1f}-{percent(cell.high):.1f}'
         named.append(f'{cell.model} on {cell.benchmark} '
                      f'({percent(cell.observed):.1f}, interval {limits})')
-    return (f'{method}: {len(missed)} of {n_cells} observed accuracies lie '
-            f'outside of their intervals; about {n_expected:.0f} are '
-            f'expected to lie outside: {first_names(named, most)}.')
+    note = (f'{len(missed)} of {n_cells} observed accuracies lie outside of '
+            f'their intervals; about {n_expected:.0f} are expected to lie '
+            f'outside: {first_names(named, most)}.')
+    return labelled([method], predictions.methods, note)
 
 
 def outcome(predictions: Predictions) -> Iterator[str]:
@@ -300,8 +303,9 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
             probability = view.ranks.best[m]
             if probability >= least_likely:
                 named.append(f'{overall.models[m]} ({probability:.0%})')
-        yield (f'{method}: the probability to have the largest mean is '
-               f'largest for {", ".join(named)}.')
+        note = ('the probability to have the largest mean is largest for '
+                f'{", ".join(named)}.')
+        yield labelled([method], overall.methods, note)
     if uncertain:
         yield range_note(level)
 
@@ -316,7 +320,8 @@ def predictor_notes(predictors: Mapping[str, Predictor | Missing],
                     files: Files) -> list[str]:
     """Return lines with the files of predictors, and notes on training.
 
-    Each line begins with the label of its predictor. The reason why a
+    Each line begins with the label of its predictor, if there are several. The
+    reason why a
     predictor is unusable is returned only if all predictors are unusable;
     otherwise the notes on missing numbers state this reason.
     """
@@ -326,9 +331,11 @@ def predictor_notes(predictors: Mapping[str, Predictor | Missing],
         if isinstance(predictor, Missing):
             unusable.append(f'{label}: {predictor.reason}')
         else:
-            lines.append(f'{label}: {files[label]}')
+            is_alone = len(predictors) == 1
+            name = 'Predictor' if is_alone else label
+            lines.append(f'{name}: {files[label]}')
             for note in learning_notes(predictor):
-                lines.append(f'{label}, {note}')
+                lines.append(note if is_alone else f'{label}, {note}')
     return lines or unusable
 
 

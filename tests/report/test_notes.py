@@ -139,9 +139,8 @@ def test_one_in_ten_is_outside_by_chance():
         MODELS, [f'b{i}' for i in range(5)], ['p'], prediction=predict(.45))
     cells.observed['m5', 'b1'] = 0.95
     *_, far = found(cells)
-    assert far.startswith(
-        'p: 1 of 30 observed accuracies lie outside of their '
-        'intervals; about 3 are expected to lie outside: ')
+    assert far.startswith('1 of 30 observed accuracies lie outside of their '
+                          'intervals; about 3 are expected to lie outside: ')
 
 
 def test_means_over_some_benchmarks():
