@@ -486,8 +486,9 @@ class Predictions(PublicNames):
         lines = [f'{cells}.']
         is_shown = np.isfinite(self.values)
         if (self.in_sample & is_shown).any():
-            lines.append('* a training model, or its own accuracy is known (of a '
-                         'mean, one of its accuracies).')
+            lines.append(
+                '* a training model, or its own accuracy is known (of a '
+                'mean, one of its accuracies).')
         if (self.extrapolated & is_shown).any():
             lines.append(f'> {FAR_MEANING}.')
         if self.with_scores.any():
