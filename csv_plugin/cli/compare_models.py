@@ -18,6 +18,7 @@ import argparse
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from difflib import SequenceMatcher
 from functools import lru_cache, partial
 from glob import glob
 from itertools import permutations, zip_longest
@@ -431,8 +432,15 @@ def _of_table(place: str) -> Answers:
 def _check_model(place: str, model: str, models: Collection[str]) -> None:
     """Raise an `InputError` if a model that a place names does not exist."""
     if model not in models:
+        matcher = SequenceMatcher(b=model)
+
+        def likeness(name: str) -> float:
+            matcher.set_seq1(name)
+            return matcher.ratio()
+
+        similar = sorted(models, key=likeness, reverse=True)
         raise InputError(
             place, 'PLACE:MODEL with one of the models',
-            shortened(', '.join(models), 200) or 'none',
+            shortened(', '.join(similar), 200) or 'none',
             f'{did_you_mean([model], models)}Write one of these models after '
             'the place, as in PLACE:MODEL.')

@@ -8,12 +8,13 @@ import numpy as np
 from csv_plugin.cli.arguments import print_end, print_warnings
 from csv_plugin.cli.options import check_splits, models_of
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.formatting import counted
+from csv_plugin.core.formatting import counted, first_names
 from csv_plugin.core.study import Study, leave_families_out, split_study
 from csv_plugin.core.text_tables import wrapped
 from csv_plugin.io.files import file_set
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import save_predictor
+from csv_plugin.io.tables import read_benchmarks
 from csv_plugin.report.leaderboard_tables import write_markdown
 from csv_plugin.report.notes import (chance_notes, copy_notes, family_notes,
                                      shortage_notes)
@@ -33,6 +34,7 @@ def fit_from_tables(args: argparse.Namespace) -> None:
             '--leave-family-out.')
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
+    print_warnings(_without_column(args, tables.accuracies.benchmarks))
     fit, predict = models_of(args, tables)
     # A model that is in both tuples is selected once.
     models = dict.fromkeys(fit + predict)
@@ -72,6 +74,24 @@ def fit_from_tables(args: argparse.Namespace) -> None:
         print(f'\n{wrapped(fitted_to)}')
     print_end(args.out, 'salience', 'predict', '--losses', 'NEW.csv',
               '--predictor', predictor)
+
+
+def _without_column(args: argparse.Namespace,
+                    benchmarks: Sequence[str]) -> list[str]:
+    """Return a warning of benchmarks that `--scores` has no column of.
+
+    `benchmarks` are those that it has.
+    """
+    others = []
+    for name in read_benchmarks(args.benchmarks):
+        if name not in benchmarks:
+            others.append(name)
+    if not others:
+        return []
+    return [
+        f'{first_names(others)}: in {args.benchmarks}, but without a column '
+        f'of accuracies in {args.scores}, so nothing is predicted there.'
+    ]
 
 
 def _study(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],

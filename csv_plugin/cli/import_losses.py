@@ -25,7 +25,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError, check_unique
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.formatting import counted
+from csv_plugin.core.formatting import counted, first_names
 from csv_plugin.core.measured import Measured, check_weights
 from csv_plugin.core.plugins import IMPORTERS, plugin_names
 from csv_plugin.extras.importers.every_eval_ever import read_every_eval_ever
@@ -37,7 +37,6 @@ from csv_plugin.io.model_tables import (BENCHMARKS, MEASURED, SCORES,
                                         write_accuracies, write_measured)
 from csv_plugin.io.tables import write_csv
 from csv_plugin.io.text_sets import read_texts
-from csv_plugin.report.notes import first_names
 
 #: Name of the source that has accuracies without losses.
 RECORDS = 'every-eval-ever'

@@ -138,7 +138,8 @@ _SHARED: dict[str, Any] = {
                  'benchmarks)', named_number, (), '+'),
     '--checkpoints': ('CSV', 'table of checkpoints with the columns model, '
                       'run, step, and perhaps tokens, budget, stage (default: '
-                      'run and step are read from the names of models)'),
+                      'these columns of --models, if given, or else the '
+                      'names of models)'),
     '--predictor': ('FILE', 'file of a predictor, such as '
                     'predictor.safetensors (required)'),
     '--history': ('PLACE', 'losses of earlier, finished runs (default: none)',

@@ -11,7 +11,8 @@ their training:
 
 A PLACE is a dump (a file of token losses), a folder of dumps, a work directory
 of OpenCompass, or a pattern of any of them. Checkpoints have names such as
-run@step, or are described in a table (--checkpoints); see docs/triage.md.
+run@step, or are described in a table (--checkpoints or, with tables of losses,
+--models); see docs/triage.md.
 
 With tables of losses (docs/formats.md), a predictor is fitted to the finished
 runs in the splits of --fit, and the runs in the splits of --predict are
@@ -52,9 +53,10 @@ from csv_plugin.report.notes import (chance_notes, family_notes, outlier_notes,
 from csv_plugin.report.screen import full_width
 from csv_plugin.report.study_tables import left_out_line
 from csv_plugin.report.triage_report import as_text, write_triage
-from csv_plugin.triage.checkpoints import (check_described,
+from csv_plugin.triage.checkpoints import (Checkpoint, check_described,
                                            describe_checkpoints, families_of,
-                                           last_checkpoints, read_checkpoints)
+                                           last_checkpoints, read_checkpoints,
+                                           read_checkpoints_of_models)
 from csv_plugin.triage.judging import find_budget, judge, judge_sizes
 from csv_plugin.triage.result import Triage
 from csv_plugin.triage.sizes import check_sizes, check_target, targets_of
@@ -204,12 +206,7 @@ def _judged(args: argparse.Namespace, tables: ModelTables,
     Return the triage, the predictor, and the family of each of these models in
     the fit.
     """
-    table = None
-    notes: list[str] = []
-    if args.checkpoints:
-        table = read_checkpoints(args.checkpoints)
-        notes += check_described(args.checkpoints, table,
-                                 tables.features.models)
+    table, notes = _described(args, tables.features.models)
     points = describe_checkpoints(tables.features.models, table)
     history = {model: points[model] for model in scores.models}
     predicted = tables.models_in(
@@ -230,6 +227,20 @@ def _judged(args: argparse.Namespace, tables: ModelTables,
     return triage, predictor, families
 
 
+def _described(
+        args: argparse.Namespace, with_losses: Sequence[str]
+) -> tuple[dict[str, Checkpoint], list[str]]:  # yapf: disable
+    """Return the checkpoints that a table describes, and notes on it.
+
+    The table is `--checkpoints` or, without this option, `--models`.
+    `with_losses` are the models that have losses.
+    """
+    if not args.checkpoints:
+        return read_checkpoints_of_models(args.models), []
+    table = read_checkpoints(args.checkpoints)
+    return table, check_described(args.checkpoints, table, with_losses)
+
+
 def _sizes(args: argparse.Namespace, info: Sizes, past: Sequence[str],
            with_losses: Sequence[str]) -> tuple[Sizes, Sizes]:
     """Return the models to forecast from, and the models to forecast.
@@ -238,10 +249,7 @@ def _sizes(args: argparse.Namespace, info: Sizes, past: Sequence[str],
     `targets_of` describes them. `past` are the models of finished runs, and
     `with_losses` all models that have losses.
     """
-    points = None
-    if args.checkpoints:
-        points = read_checkpoints(args.checkpoints)
-        check_described(args.checkpoints, points, with_losses)
+    points, _ = _described(args, with_losses)
     last: Sequence[str] = last_checkpoints(past, points)
     # The scaling law needs models with different numbers of tokens. If all
     # runs end at the same number, earlier checkpoints are used as well.

@@ -56,6 +56,32 @@ class ComparedLosses(NamedTuple):
         return found
 
     @property
+    def common_factor(self) -> float:
+        """Return how many times larger all losses of B are than those of A.
+
+        The result is 1 if this factor is near 1, is not the same for all
+        texts, or cannot be told from few texts. Means over the runs of A and
+        over the runs of B are compared.
+        """
+        # Fewer texts may have one factor by chance. Factors of less than 1.1
+        # are no other unit. Of all pairs of models with a larger factor, in
+        # five public collections with 8 to 263 columns, the logarithms of the
+        # factors of columns scatter by at least 3.6 % of their mean.
+        least_texts, least_factor, most_scatter = 6, 1.1, 0.01
+        n_a, _ = self.n_runs
+        of_a = self.contributions[:n_a].mean(axis=0)
+        of_b = self.contributions[n_a:self.n_compared].mean(axis=0)
+        counted = (of_a > 0) & (of_b > 0)
+        if counted.sum() < least_texts:
+            return 1.0
+        logs = np.log(of_b[counted] / of_a[counted])
+        mean = float(logs.mean())
+        is_other = abs(mean) > np.log(least_factor)
+        if is_other and logs.std() < most_scatter * abs(mean):
+            return float(np.exp(mean))
+        return 1.0
+
+    @property
     def recipes(self) -> list[slice]:
         """Return the rows of each recipe that has two or more runs."""
         n_further = len(self.contributions) - self.n_compared
@@ -107,7 +133,7 @@ def _of_tables(tables: Sequence[FeatureTable], n_runs: tuple[int, int],
                 'table of losses', 'one model', shortened(listed, 60),
                 'Select one of its models: table.select([name]).')
         if predictor:
-            table.columns.check_same(columns)
+            table = table.in_columns(columns)
         else:
             table.columns.check_same(columns, 'losses of the compared models',
                                      'the first model')

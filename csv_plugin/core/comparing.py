@@ -176,6 +176,7 @@ def _compare_losses(measured: ComparedLosses, runs: Sequence[str],
         notes += _notes_on_distance(predictor, joint, n_runs, level)
         factors = predictor.measurement_factors(measured.features)
         notes += measurement_notes(measured.features.models, factors)
+    notes += _notes_on_factor(measured.common_factor)
     if n_runs == (1, 1):
         of_a, of_b = measured.contributions[:2]
         if np.array_equal(of_a, of_b):
@@ -310,6 +311,24 @@ def _joint(predictor: Predictor, features: FeatureTable,
 
 
 # ---- notes
+
+
+def _notes_on_factor(factor: float) -> list[str]:
+    """Return a note if all losses of B are `factor` times those of A.
+
+    A factor of 1 means that they are not.
+    """
+    if factor == 1:
+        return []
+    larger, smaller = 'B', 'A'
+    if factor < 1:
+        larger, smaller = smaller, larger
+        factor = 1 / factor
+    return [
+        f'all losses of {larger} are {factor:.4g} times those of {smaller}, '
+        'as if they were of one model, in two units: losses in bits are '
+        '1.443 times those in nats. Measure both in the same unit.'
+    ]
 
 
 def _notes_on_engines(n_runs: tuple[int, int],

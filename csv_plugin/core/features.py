@@ -1,5 +1,5 @@
 """Feature columns: the losses of models on each text, item or token."""
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Optional
@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from csv_plugin.core.arrays import Booleans, Floats, Integers
 from csv_plugin.core.conventions import (InputError, check_known, check_list,
                                          check_unique)
-from csv_plugin.core.formatting import short_repr
+from csv_plugin.core.escaping import slightly_other
+from csv_plugin.core.formatting import counted
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.measured import Measured
 from csv_plugin.core.spans import TokenSpans
@@ -112,6 +113,51 @@ class Columns:
         return 'token losses'
 
 
+def places_of_columns(where: str, names: Sequence[str],
+                      wanted: Sequence[str]) -> list[int]:
+    """Return where the columns that a predictor needs are in a table.
+
+    `names` are all columns of the table, and `wanted` are those that the
+    predictor needs, in its order. `where` is what the error says first.
+
+    Raises:
+        InputError: A wanted column is missing.
+    """
+    index_of = {name: k for k, name in enumerate(names)}
+    places = []
+    missing = []
+    for name in wanted:
+        if name in index_of:
+            places.append(index_of[name])
+        else:
+            missing.append(name)
+    if missing:
+        found = f'no column {missing[0]!r}'
+        if len(missing) > 1:
+            found += f' ({len(missing)} missing in all)'
+        kept = frozenset(wanted)
+        others = [name for name in names if name not in kept]
+        raise InputError(where, f'the {len(wanted)} columns of the predictor',
+                         found, _on_missing(missing, others))
+    return places
+
+
+def _on_missing(missing: Sequence[str], others: Collection[str]) -> str:
+    """Return the remedy for missing columns of a table of losses.
+
+    `others` are the columns of the table that are not wanted, one of which may
+    be a missing column with a slightly different name.
+    """
+    # Only three, as a search among many names takes long.
+    for unit in missing[:3]:
+        other = slightly_other(unit, others)
+        if other:
+            return (f'The table has a column {other!r}: if it is the column '
+                    f'{unit!r}, rename it.')
+    return ('Add what is missing, or train a predictor on the columns of this '
+            'table.')
+
+
 @dataclass(frozen=True, eq=False)
 class FeatureTable:
     """K feature columns of M models.
@@ -178,12 +224,33 @@ class FeatureTable:
         columns = Columns(tuple(units), uniform, without_text)
         return cls(tuple(models), columns, values)
 
-    __repr__ = short_repr
+    def __repr__(self) -> str:
+        models = counted(len(self.models), 'model')
+        return f'FeatureTable({models}, {self.columns})'
 
     @property
     def mean_loss(self) -> Floats:
         """Return the mean loss of each model (all weights are 1), `(M,)`."""
         return self.values @ self.columns.uniform
+
+    def in_columns(self, trained: Columns) -> 'FeatureTable':
+        """Return the table with the columns `trained` of a predictor.
+
+        Columns of tables of losses are found by their names: their order does
+        not matter, and further columns are left out. Columns of token losses
+        must be the same.
+
+        Raises:
+            InputError: A column is missing, or as in `Columns.check_same`.
+        """
+        own = self.columns
+        are_tables = own.scored is None and trained.scored is None
+        if not are_tables or own.units == trained.units:
+            own.check_same(trained)
+            return self
+        places = places_of_columns('losses', own.units, trained.units)
+        values = self.values[:, places]
+        return FeatureTable(self.models, trained, values, self.measured)
 
     def select(self, models: Sequence[str]) -> 'FeatureTable':
         """Return a table with the rows of the given models, in their order.

@@ -275,10 +275,9 @@ def mean_misses(overall: Overall, predictions: Predictions,
     """Return observed means outside of intervals, the farthest first.
 
     Training models of the method are left out, and so are models that answered
-    fewer items than the intervals of `predictions` assume. Numbers are rounded
-    as tables show them: means to a tenth of a point, limits outwards to whole
-    points. The benchmark of each `Miss` is a text such as 'mean of 5'. The
-    result is empty if there are no means or no intervals.
+    fewer items than the intervals of `predictions` assume. The benchmark of
+    each `Miss` is a text such as 'mean of 5'. The result is empty if there are
+    no means or no intervals.
     """
     view = overall.views.get(method)
     if view is None or not overall.has_means:
@@ -291,14 +290,13 @@ def mean_misses(overall: Overall, predictions: Predictions,
         is_unknown = math.isnan(observed) or math.isnan(view.low[m])
         if is_unknown or more_noise[m] > 0:
             continue
-        low = math.floor(percent(view.low[m])) / 100
-        high = math.ceil(percent(view.high[m])) / 100
-        observed = round(percent(observed), 1) / 100
+        low = float(view.low[m])
+        high = float(view.high[m])
         if low <= observed <= high:
             continue
         found.append(
             Miss(overall.models[m], f'mean of {len(overall.benchmarks)}',
-                 observed, value, low, high))
+                 float(observed), value, low, high))
     return farthest_first(found)
 
 

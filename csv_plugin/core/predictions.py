@@ -14,8 +14,10 @@ from csv_plugin.core.accuracies import AccuracyTable, indices_of, position
 from csv_plugin.core.arrays import Booleans, Floats
 from csv_plugin.core.conventions import InputError, PublicNames, check_unique
 from csv_plugin.core.curve import item_variance
+from csv_plugin.core.far_models import far_notes
 from csv_plugin.core.formatting import (ANY, interval, number, or_none,
                                         percent, predicted_cell, shortened)
+from csv_plugin.core.text_tables import wrapped
 
 #: Stands for the method in keys of `Predictions.missing` that are about an
 #: observed accuracy.
@@ -60,10 +62,8 @@ LITTLE_MEANING = (
     'the range from guessing to 100.')
 
 #: The meaning of the mark `>`, for users.
-FAR_MEANING = (
-    'far from the training models: the predicted standard deviation of the '
-    'exponent is more than 1.5 times the usual one of families left out, '
-    'so expect errors of 1.5 times the usual ones, or more')
+FAR_MEANING = ('far from the training models: expect errors of 1.5 times the '
+               'usual ones, or more')
 #: Note for users on benchmarks where all training models are at chance.
 NOT_YET = ('not predictable yet, because all training models are at chance. '
            'Whether another model is better than chance cannot be told from '
@@ -102,15 +102,16 @@ class Prediction:
     `low` and `high` are the limits of its interval, fractions, and `level` is
     the coverage that the interval is meant to have, such as 0.9.
     `extrapolated` is True if the model lies so far from the training models
-    that errors of at least 1.5 times the usual ones are expected, see
-    `FAR_MEANING`. `in_sample` is True if the predictor was fitted to the
-    accuracy of this model on this benchmark, or if this accuracy is known
-    (`known` in `Predictor.predict`). `with_scores` is True if known accuracies
-    of the model on other benchmarks, or of other models of its family, changed
-    the prediction; the name does not refer to capability scores. `at_chance`
-    is True if all training models are at chance, so that the benchmark is not
-    predictable yet. `expected_error` is the expected standard deviation of the
-    error, a fraction; None if unknown.
+    that errors of at least 1.5 times the usual ones are expected: the
+    predicted standard deviation of the exponent is more than 1.5 times the
+    usual one of families left out. `in_sample` is True if the predictor was
+    fitted to the accuracy of this model on this benchmark, or if this accuracy
+    is known (`known` in `Predictor.predict`). `with_scores` is True if known
+    accuracies of the model on other benchmarks, or of other models of its
+    family, changed the prediction; the name does not refer to capability
+    scores. `at_chance` is True if all training models are at chance, so that
+    the benchmark is not predictable yet. `expected_error` is the expected
+    standard deviation of the error, a fraction; None if unknown.
     """
     value: float
     low: float
@@ -200,7 +201,7 @@ class Predictions(PublicNames):
                 f'by {methods}{level})')
 
     def __str__(self) -> str:
-        """Return a table of the first predictions, in percent."""
+        """Return a table of the first predictions, in percent, and notes."""
         from tabulate import tabulate
         with_observed = self.has_observed()
         header = ['model', 'benchmark', *self.methods]
@@ -224,7 +225,8 @@ class Predictions(PublicNames):
         more = self.observed.size - len(rows)
         if more:
             table += f'\n... and {more} more'
-        return table
+        parts = [table, wrapped(self.notes)]
+        return '\n\n'.join(filter(None, parts))
 
     @classmethod
     def side_by_side(
@@ -488,7 +490,9 @@ class Predictions(PublicNames):
             lines.append(f'{ANY}: all from guessing or below to 100.')
         is_shown = np.isfinite(self.values)
         if (self.in_sample & is_shown).any():
-            lines.append('* a training model, or its own accuracy is known.')
+            lines.append(
+                '* a training model, or its own accuracy is known (of a '
+                'mean, one of its accuracies).')
         if (self.extrapolated & is_shown).any():
             lines.append(f'> {FAR_MEANING}.')
         if self.with_scores.any():
@@ -500,6 +504,18 @@ class Predictions(PublicNames):
         if self.says_little.any():
             lines.append(LITTLE_MEANING)
         return lines
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know of these predictions, as the command prints it.
+
+        One line each: the legend, which explains the marks that occur, and
+        the models that are far from the training models or seem to have losses
+        in another unit.
+        """
+        if not np.isfinite(self.values).any():
+            return ()
+        return (*self.legend(), *far_notes(self))
 
     @property
     def main(self) -> tuple[str, ...]:

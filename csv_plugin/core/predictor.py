@@ -394,16 +394,17 @@ class Predictor(PublicNames):
         """Return the feature columns of models, `(M, K)`.
 
         `losses` may be dumps, losses in nats on the target tokens of this
-        predictor, or features with the columns of this predictor. Features
-        that are made from token losses must be made with `columns.scored` of
-        this predictor. Every model must have scored all target tokens that
-        were used in the training.
+        predictor, or features with the columns of this predictor. If features
+        are from tables, their columns may be in any order, and beside others.
+        Features that are made from token losses must be made with
+        `columns.scored` of this predictor. Every model must have scored all
+        target tokens that were used in the training.
 
         Raises:
-            InputError: The predictor was fitted to tables; the texts, the
-                columns or the tokens are not the same as in the training; a
-                token that was used in the training is not scored; or a mean
-                loss is refused by `failed_scoring.check_means`.
+            InputError: The predictor was fitted to tables; the texts or the
+                tokens are not the same as in the training; a column is
+                missing; a token that was used in the training is not scored;
+                or a mean loss is refused by `failed_scoring.check_means`.
         """
         features = self._columns_of(losses)
         # Features that are not losses may be negative; they are not checked.
@@ -421,8 +422,7 @@ class Predictor(PublicNames):
             'Make a table with FeatureTable.of_losses(...), or read dumps '
             'with read_dumps(paths, texts).')
         if isinstance(losses, FeatureTable):
-            losses.columns.check_same(self.columns)
-            return losses
+            return losses.in_columns(self.columns)
         targets, columns = self._tokens()
         if isinstance(losses, LossTable):
             self.columns.check_texts(losses.fingerprint)

@@ -12,11 +12,12 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.families import families_of_models
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_mean_loss_predictor, fit_predictor
-from csv_plugin.core.formatting import short_repr
+from csv_plugin.core.formatting import counted, number, percent, short_repr
 from csv_plugin.core.losses import LossTable
 from csv_plugin.core.overall import NamedJoint
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Losses, Predictor
+from csv_plugin.core.text_tables import text_table, wrapped
 
 #: Name of the default method.
 SALIENCE = 'salience'
@@ -91,6 +92,32 @@ class Study:
         return cls(first, predictions, joints)
 
     __repr__ = short_repr
+
+    def __str__(self) -> str:
+        """Return the mean errors of each method, in points of accuracy."""
+        methods = self.predictions.methods
+        by_method = {method: self.errors(method) for method in methods}
+        # The main benchmarks with an error of the method under study.
+        judged = []
+        for name in self.predictions.main:
+            if not np.isnan(by_method[methods[0]][name].mae):
+                judged.append(name)
+        rows = [['method', 'mean abs. error', 'coverage']]
+        for method, errors in by_method.items():
+            mae = np.array([errors[name].mae for name in judged])
+            coverage = np.array([errors[name].coverage for name in judged])
+            known = coverage[~np.isnan(coverage)]
+            cells = ['-', '-']
+            if len(mae):
+                cells[0] = number(percent(mae.mean()))
+            if len(known):
+                cells[1] = f'{known.mean():.0%}'
+            rows.append([method, *cells])
+        legend = (f'Of held-out models, in points, as a mean over '
+                  f'{counted(len(judged), "benchmark")}; coverage: share of '
+                  'observed accuracies inside their intervals. '
+                  'study.errors(method) has each benchmark.')
+        return f'{text_table(rows)}\n\n{wrapped([legend])}'
 
     def errors(self, method: str) -> dict[str, BenchmarkErrors]:
         """Return errors by benchmark; training models are left out."""

@@ -5,7 +5,7 @@ The ending of a file's name tells its format: .csv, .parquet or, for losses,
 """
 import os
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Optional
@@ -18,9 +18,8 @@ from safetensors.numpy import load
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.arrays import Booleans, Floats
 from csv_plugin.core.conventions import InputError, check_list, check_unique
-from csv_plugin.core.escaping import slightly_other
 from csv_plugin.core.failed_scoring import check_models
-from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.features import FeatureTable, places_of_columns
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.measured import (ALIKE, METRIC, Measured, check_measured,
                                       check_weights)
@@ -172,39 +171,8 @@ def _chosen(file: str, table: ModelColumns,
             units: Sequence[str]) -> ModelColumns:
     """Return the columns `units` of a table, in this order."""
     check_list('units', units)
-    index_of = {unit: k for k, unit in enumerate(table.columns)}
-    kept = []
-    missing = []
-    for unit in units:
-        if unit in index_of:
-            kept.append(index_of[unit])
-        else:
-            missing.append(unit)
-    if missing:
-        found = f'no column {missing[0]!r}'
-        if len(missing) > 1:
-            found += f' ({len(missing)} missing in all)'
-        wanted = frozenset(units)
-        others = [name for name in table.columns if name not in wanted]
-        raise InputError(file, f'the {len(units)} columns of the predictor',
-                         found, _on_missing(missing, others))
-    return ModelColumns(table.models, tuple(units), table.values[:, kept])
-
-
-def _on_missing(missing: Sequence[str], others: Collection[str]) -> str:
-    """Return the remedy for missing columns of a table of losses.
-
-    `others` are the columns of the table that are not wanted, one of which may
-    be a missing column with a slightly different name.
-    """
-    # Only three, as a search among many names takes long.
-    for unit in missing[:3]:
-        other = slightly_other(unit, others)
-        if other:
-            return (f'The table has a column {other!r}: if it is the column '
-                    f'{unit!r}, rename it.')
-    return ('Add what is missing, or train a predictor on the columns of this '
-            'table.')
+    places = places_of_columns(file, table.columns, units)
+    return ModelColumns(table.models, tuple(units), table.values[:, places])
 
 
 def _left_out(file: str, table: ModelColumns, reasons: Mapping[str, str],
@@ -479,7 +447,7 @@ def _and_more(places: Sequence[str]) -> str:
     if not places:
         return ''
     n_more = len(places)
-    named = ', '.join(places[:3])
+    named = '; '.join(places[:3])
     if n_more <= 3:
         return f', and {n_more} more such cells: {named}'
     return f', and {n_more} more such cells, such as {named}'

@@ -6,8 +6,9 @@ from csv_plugin.core.comparison import (MEAN, Comparison, interval_of, name_of,
 from csv_plugin.core.differences import LOSS_MARGIN
 from csv_plugin.core.escaping import one_line
 from csv_plugin.core.formatting import shortened
-from csv_plugin.core.noise import (BETTER, LOSS, OBSERVED, PREDICTED, SAME,
-                                   UNCLEAR, WORSE, Difference)
+from csv_plugin.core.noise import (BETTER, ITEMS, LOSS, OBSERVED, PREDICTED,
+                                   PREDICTOR, RUNS, SAME, TEXTS, UNCLEAR,
+                                   WORSE, Difference)
 from csv_plugin.core.text_tables import WIDTH, text_table, wrapped
 
 #: For each verdict, the beginning of the sentence that states it.
@@ -16,6 +17,14 @@ _BEGINNINGS = {
     WORSE: 'B is worse than A',
     SAME: 'B and A do not differ beyond noise',
     UNCLEAR: 'The data cannot tell B from A',
+}
+
+#: What each standard error in the tables is about.
+_SOURCES = {
+    PREDICTOR: 'error of the predicted difference, with the choice of texts',
+    TEXTS: 'choice of texts (or columns of a table)',
+    ITEMS: 'choice of items',
+    RUNS: 'scatter of runs of one recipe, from seed to seed',
 }
 
 
@@ -141,17 +150,14 @@ def _legend(comparison: Comparison) -> list[str]:
         'interval does not contain 0. No difference: it contains 0 and lies '
         f'within the margin, {margin}{_unit(decisive)} '
         'for the difference that decides. Detectable: the smallest '
-        'difference that is found with a probability of 80 %. SE: standard '
-        'error.'
+        'difference that is found with a probability of 80 %.'
     ]
+    legend += _on_noise(comparison)
     detectable = [each.detectable for each in comparison.differences]
     if None in detectable:
         legend.append('None: no difference can be detected, as accuracies '
                       'would have to differ by more than 100 points.')
     if comparison.of_kind(PREDICTED):
-        legend.append('SE predictor: standard error of the predicted '
-                      'difference, which includes the error from the choice '
-                      'of texts.')
         legend += _where_to_run(comparison)
     if comparison.answers:
         legend.append('p: two-sided p-value of the observed difference, by '
@@ -160,6 +166,28 @@ def _legend(comparison: Comparison) -> list[str]:
                       'Worth: number of items with an error as small as that '
                       'of the prediction.')
     return legend
+
+
+def _on_noise(comparison: Comparison) -> list[str]:
+    """Return lines on the standard errors that the tables have."""
+    origins: set[str] = set()
+    for difference in comparison.differences:
+        origins.update(difference.noises)
+    named = []
+    for origin, source in _SOURCES.items():
+        if origin in origins:
+            named.append(f'SE {origin}: {source}')
+    lines = [f'Standard errors. {"; ".join(named)}.']
+    if RUNS in comparison.decisive.noises:
+        lines.append('The verdict is about the recipes of A and B, as the '
+                     'scatter of runs is in the interval.')
+    for difference in comparison.of_kind(OBSERVED):
+        if ITEMS not in difference.noises:
+            lines.append('Observed accuracies of several runs are on the same '
+                         'items: the choice of items is not in their '
+                         'intervals.')
+            break
+    return lines
 
 
 def _where_to_run(comparison: Comparison) -> list[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from csv_plugin.core.far_models import far_notes
 from csv_plugin.core.formatting import (number, percent, possible_ranks,
                                         predicted_cell)
 from csv_plugin.core.overall import MEAN_ERROR, Overall
@@ -22,8 +23,8 @@ from csv_plugin.io.files import FilePath, file_set, write_text
 from csv_plugin.io.json_files import write_json
 from csv_plugin.io.tables import write_csv
 from csv_plugin.report.leaderboards import FIELDS, Leaderboard
-from csv_plugin.report.notes import (far_notes, item_notes, legend_notes,
-                                     outcome, range_note, reasons)
+from csv_plugin.report.notes import (item_notes, legend_notes, outcome,
+                                     range_note, reasons)
 from csv_plugin.report.screen import markdown_list, markdown_table
 
 #: The cells of a column of a table, from its headers on.

@@ -4,10 +4,10 @@ A note ends in a period, except for notes with the reason for a missing number
 or the path of a predictor, which end as the reason or the path does.
 """
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import compress, product
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.arrays import Floats
 from csv_plugin.core.escaping import same_look
-from csv_plugin.core.formatting import interval, number, percent
+from csv_plugin.core.far_models import far_notes
+from csv_plugin.core.formatting import (all_or_first_names, first_names,
+                                        grouped, interval, labelled, number,
+                                        percent)
 from csv_plugin.core.measurement_units import measurement_notes
 from csv_plugin.core.metrics import known_mean
 from csv_plugin.core.model_losses import MIXED
@@ -38,41 +41,9 @@ ERRORS = f'{MEAN_ERROR} leaves out models marked *.'
 #: Maps the label of each predictor to its file.
 Files = Mapping[str, str]
 
-_Key = TypeVar('_Key', bound=Hashable)
-
 #: The difference between two names that look alike.
 _DIFFER = ('differ only in letter case, invisible characters or letters that '
            'look alike')
-
-
-def _grouped(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, list[str]]:
-    """Return the names that are paired with each key.
-
-    Keys are in the order of their first occurrence.
-    """
-    names: dict[_Key, list[str]] = {}
-    for key, name in pairs:
-        names.setdefault(key, []).append(name)
-    return names
-
-
-def _named(names: Sequence[str], everything: Sequence[str], kind: str) -> str:
-    """Return names in a line, or 'all 5 models' if no name is missing.
-
-    `everything` are all names of this kind, such as 'models'.
-    """
-    if len(names) == len(everything) > 1:
-        return f'all {len(everything)} {kind}'
-    return first_names(names)
-
-
-def first_names(names: Sequence[str], most: int = 8) -> str:
-    """Return the first names in a line, and the number of further names."""
-    line = ', '.join(names[:most])
-    n_more = len(names) - most
-    if n_more > 0:
-        line += f' and {n_more} more'
-    return line
 
 
 def prediction_notes(predictions: Predictions, overall: Overall) -> list[str]:
@@ -157,17 +128,18 @@ def reasons(predictions: Predictions) -> Iterator[str]:
             same = _Gap(column, model, gap.reason)
             cells.append((same, name))
     of_models = []
-    for key, names in _grouped(cells).items():
+    for key, names in grouped(cells).items():
         joined = _GapOfModels(key.column, key.reason, tuple(names))
         of_models.append((joined, key.model))
     of_columns = []
-    for gaps, same_models in _grouped(of_models).items():
+    for gaps, same_models in grouped(of_models).items():
         models_of_gap = tuple(same_models)
         whole = _GapOfColumns(gaps.reason, gaps.benchmarks, models_of_gap)
         of_columns.append((whole, gaps.column))
-    for line, same_columns in _grouped(of_columns).items():
-        named_models = _named(line.models, models, 'models')
-        named_benchmarks = _named(line.benchmarks, benchmarks, 'benchmarks')
+    for line, same_columns in grouped(of_columns).items():
+        named_models = all_or_first_names(line.models, models, 'models')
+        named_benchmarks = all_or_first_names(line.benchmarks, benchmarks,
+                                              'benchmarks')
         yield (f'{", ".join(same_columns)} of {named_models} on '
                f'{named_benchmarks}: {line.reason}')
 
@@ -190,11 +162,10 @@ def findings(predictions: Predictions, overall: Overall) -> Iterator[str]:
     if missed_means:
         named = []
         for miss in missed_means:
-            limits = interval(miss.low, miss.high)
-            named.append(f'{miss.model} ({percent(miss.observed):.1f}, '
-                         f'interval {limits})')
-        yield (f'{predictions.methods[0]}: observed means outside of their '
-               f'interval: {first_names(named, 4)}.')
+            named.append(f'{miss.model} ({_outside(miss)})')
+        note = ('observed means outside of their interval: '
+                f'{first_names(named, 4)}.')
+        yield labelled(predictions.methods[:1], predictions.methods, note)
     if misses(predictions):
         yield _on_misses(predictions)
 
@@ -216,13 +187,21 @@ def _on_misses(predictions: Predictions) -> str:
     # Maximum number of accuracies that are named.
     most = 4
     named = []
-    for cell in missed:
-        limits = f'{percent(cell.low):.1f}-{percent(cell.high):.1f}'
-        named.append(f'{cell.model} on {cell.benchmark} '
-                     f'({percent(cell.observed):.1f}, interval {limits})')
-    return (f'{method}: {len(missed)} of {n_cells} observed accuracies lie '
-            f'outside of their intervals; about {n_expected:.0f} are '
-            f'expected to lie outside: {first_names(named, most)}.')
+    for miss in missed:
+        named.append(f'{miss.model} on {miss.benchmark} ({_outside(miss)})')
+    note = (f'{len(missed)} of {n_cells} observed accuracies lie outside of '
+            f'their intervals; about {n_expected:.0f} are expected to lie '
+            f'outside: {first_names(named, most)}.')
+    return labelled([method], predictions.methods, note)
+
+
+def _outside(miss: Miss) -> str:
+    """Return an observed accuracy and its interval to a tenth of a point.
+
+    Tables round the limits of intervals outwards to whole points.
+    """
+    limits = f'{percent(miss.low):.1f}-{percent(miss.high):.1f}'
+    return f'{percent(miss.observed):.1f}, interval {limits}'
 
 
 def outcome(predictions: Predictions) -> Iterator[str]:
@@ -346,8 +325,9 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
             probability = view.ranks.best[m]
             if probability >= least_likely:
                 named.append(f'{overall.models[m]} ({probability:.0%})')
-        yield (f'{method}: the probability to have the largest mean is '
-               f'largest for {", ".join(named)}.')
+        note = ('the probability to have the largest mean is largest for '
+                f'{", ".join(named)}.')
+        yield labelled([method], overall.methods, note)
     if uncertain:
         yield range_note(level)
 
@@ -358,43 +338,12 @@ def range_note(level: float) -> str:
             f'rank lies there with a probability of {level:.0%}.')
 
 
-def far_notes(predictions: Predictions) -> Iterator[str]:
-    """Yield notes that name the models far from the training models.
-
-    A model is far if more than half of its predictions are extrapolated, or if
-    its losses seem to be measured in another unit. Predictions of training
-    models do not count. Methods with the same far models share a line.
-    """
-    has_value = np.isfinite(predictions.values)
-    predicted = has_value & ~predictions.in_sample
-    # Models in another unit have a note of their own.
-    has_other_unit = predictions.measurement_factor != 1
-    yield from measurement_notes(predictions.models,
-                                 predictions.model_measurement_factors)
-    extrapolated = predictions.extrapolated & predicted & ~has_other_unit
-    n_far = extrapolated.sum(axis=1)  # (models, methods)
-    n_predicted = predicted.sum(axis=1)
-    mostly_far = n_far > n_predicted / 2
-    pairs = []
-    for method, far in zip(predictions.methods, mostly_far.T):
-        models = tuple(compress(predictions.models, far))
-        if models:
-            pairs.append((models, method))
-    for models, methods in _grouped(pairs).items():
-        named_models = _named(models, predictions.models, 'models')
-        yield (
-            f'{", ".join(methods)}: far from the training models (>): '
-            f'{named_models}. Expect '
-            'errors of 1.5 times the usual ones, or more. '
-            'Fit to models that are more similar to these models, and check '
-            'that all losses have the same unit.')
-
-
 def predictor_notes(predictors: Mapping[str, Predictor | Missing],
                     files: Files) -> list[str]:
     """Return lines with the files of predictors, and notes on training.
 
-    Each line begins with the label of its predictor. The reason why a
+    Each line begins with the label of its predictor, if there are several. The
+    reason why a
     predictor is unusable is returned only if all predictors are unusable;
     otherwise the notes on missing numbers state this reason.
     """
@@ -404,9 +353,11 @@ def predictor_notes(predictors: Mapping[str, Predictor | Missing],
         if isinstance(predictor, Missing):
             unusable.append(f'{label}: {predictor.reason}')
         else:
-            lines.append(f'{label}: {files[label]}')
+            is_alone = len(predictors) == 1
+            name = 'Predictor' if is_alone else label
+            lines.append(f'{name}: {files[label]}')
             for note in learning_notes(predictor):
-                lines.append(f'{label}, {note}')
+                lines.append(note if is_alone else f'{label}, {note}')
     return lines or unusable
 
 
@@ -505,8 +456,9 @@ def _by_note(notes: Iterable[tuple[str, str]],
     `notes` are pairs of a note and a benchmark.
     """
     lines = []
-    for note, names in _grouped(notes).items():
-        lines.append(f'{_named(names, benchmarks, "benchmarks")}: {note}')
+    for note, names in grouped(notes).items():
+        lines.append(
+            f'{all_or_first_names(names, benchmarks, "benchmarks")}: {note}')
     return lines
 
 
@@ -630,7 +582,7 @@ def family_notes(families: Mapping[str, str],
     by_losses = []
     for model, own_losses in losses.items():
         by_losses.append((own_losses.tobytes(), model))
-    for models in _grouped(by_losses).values():
+    for models in grouped(by_losses).values():
         own_families = {families[model] for model in models}
         if len(own_families) > 1:
             lines.append(
@@ -692,6 +644,6 @@ def _look_alikes(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         look = same_look(name)
         by_look.append((look, ascii(name)))
-    for found in _grouped(by_look).values():
+    for found in grouped(by_look).values():
         if len(found) > 1:
             yield ' and '.join(sorted(found))

@@ -8,6 +8,7 @@ import numpy as np
 
 from csv_plugin.core.arrays import Booleans
 from csv_plugin.core.escaping import visible
+from csv_plugin.core.far_models import far_notes
 from csv_plugin.core.formatting import ANY, counted, number, percent
 from csv_plugin.core.metrics import known_mean
 from csv_plugin.core.overall import MEAN_ERROR
@@ -20,7 +21,7 @@ from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import ModelInfo, write_csv
 from csv_plugin.report.leaderboard_tables import as_text
 from csv_plugin.report.leaderboards import Leaderboard
-from csv_plugin.report.notes import (far_notes, judged_errors, learning_notes,
+from csv_plugin.report.notes import (judged_errors, learning_notes,
                                      left_out_errors, outlier_notes)
 from csv_plugin.report.screen import full_width, markdown_list, markdown_table
 

@@ -13,10 +13,11 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import did_you_mean
 from csv_plugin.io.checkpoint_names import read_revision
 from csv_plugin.io.files import FilePath
-from csv_plugin.io.tables import read_rows
+from csv_plugin.io.tables import CsvRow, read_rows
 
-_REMEDY = ('Give run, step and tokens of each checkpoint in a table '
-           '(--checkpoints).')
+_REMEDY = ('Give run, step and tokens of each checkpoint in the columns run, '
+           'step and tokens of a table (--checkpoints or, of tables of '
+           'losses, --models).')
 
 
 @dataclass(frozen=True)
@@ -46,29 +47,60 @@ def read_checkpoints(path: FilePath) -> dict[str, Checkpoint]:
     checkpoints = {}
     stages = {}
     for row in read_rows(path, ('model', 'run', 'step')):
-        numbers = {
-            'step': row.number('step'),
-            'tokens': row.number('tokens', math.nan),
-            'budget': row.number('budget', math.nan)
-        }
+        model = row.cells['model']
+        checkpoints[model] = _of_row(row, row.text('run'))
         stage = row.number('stage', 1)
         if stage < 1 or stage % 1:
             raise row.error('stage', 'a whole number, 1 or more',
                             'Number the stages of a run in their order.')
-        for column, number in numbers.items():
-            if column == 'budget' and number <= 0:
-                raise row.error(column, 'a positive number',
-                                'Count from the start of the training.')
-            if number < 0:
-                raise row.error(column, '0 or more',
-                                'Count from the start of the training.')
-        model = row.cells['model']
-        run = row.text('run')
-        checkpoints[model] = Checkpoint(run, **numbers)
         stages[model] = stage
     checkpoints = _from_the_start(checkpoints, stages)
     # This raises an error for two models at the same step of a run.
     return describe_checkpoints(checkpoints, checkpoints)
+
+
+def read_checkpoints_of_models(path: FilePath) -> dict[str, Checkpoint]:
+    """Read the runs and steps of checkpoints from a table of models, by model.
+
+    The columns are those of `read_checkpoints`, but for `stage`, and only
+    `model` is required. Steps and tokens count from the beginning of the
+    training. A run, a step or tokens that the table lacks are read from the
+    name of the model, such as `run@1000`. A model is left out if neither the
+    table nor its name tells its run and step.
+    """
+    checkpoints = {}
+    for row in read_rows(path, ('model', )):
+        model = row.cells['model']
+        named = _told_by(model) or Checkpoint('', math.nan)
+        run = row.cells.get('run') or named.run
+        point = _of_row(row, run, named.step, named.tokens)
+        if run and not math.isnan(point.step):
+            checkpoints[model] = point
+    return checkpoints
+
+
+def _of_row(row: CsvRow,
+            run: str,
+            step: Optional[float] = None,
+            tokens: float = math.nan) -> Checkpoint:
+    """Return the checkpoint that a row of a table describes.
+
+    `step` and `tokens` count where the row has none. Without `step`, the row
+    must have a step.
+    """
+    numbers = {
+        'step': row.number('step', step),
+        'tokens': row.number('tokens', tokens),
+        'budget': row.number('budget', math.nan)
+    }
+    for column, number in numbers.items():
+        if column == 'budget' and number <= 0:
+            raise row.error(column, 'a positive number',
+                            'Count from the start of the training.')
+        if number < 0:
+            raise row.error(column, '0 or more',
+                            'Count from the start of the training.')
+    return Checkpoint(run, **numbers)
 
 
 def _from_the_start(checkpoints: Mapping[str, Checkpoint],
@@ -108,9 +140,9 @@ def describe_checkpoints(
                                 Checkpoint]] = None) -> dict[str, Checkpoint]:
     """Return the run, the step and perhaps the tokens of each model.
 
-    `table` is what `read_checkpoints` returns. The run and step of a model
-    that is not in the table come from a name such as `run@1000` or
-    `run@step1000-tokens4B`; see `read_revision`.
+    `table` is what `read_checkpoints` or `read_checkpoints_of_models` returns.
+    The run and step of a model that is not in the table come from a name such
+    as `run@1000` or `run@step1000-tokens4B`; see `read_revision`.
 
     Raises:
         InputError: A name does not contain a run and a step, or its step is
@@ -136,7 +168,9 @@ def describe_checkpoints(
                 raise InputError(
                     f'run {checkpoint.run!r}, {count}', 'one model',
                     f'{first!r} and {model!r}', 'Give each run its own name, '
-                    'and exact tokens in a table (--checkpoints).')
+                    'and each checkpoint its exact step and the tokens that '
+                    'it has seen, in a table (--checkpoints or, of tables of '
+                    'losses, --models).')
     return checkpoints
 
 
@@ -184,21 +218,37 @@ def check_described(where: FilePath, table: Mapping[str, Checkpoint],
     ]
 
 
-def _from_name(model: str) -> Checkpoint:
-    """Read run, step and tokens from the name of a checkpoint."""
-    run, sign, name = model.rpartition('@')
+def _told_by(model: str) -> Optional[Checkpoint]:
+    """Return the run, step and tokens that the name of a checkpoint tells.
+
+    Return None if it tells no run or no step of the whole training.
+    """
+    run, _, name = model.rpartition('@')
     revision = read_revision(name) if run else None
+    if revision is None or not revision.is_of_training:
+        return None
+    return Checkpoint(run, revision.step, revision.tokens)
+
+
+def _from_name(model: str) -> Checkpoint:
+    """Read run, step and tokens from the name of a checkpoint.
+
+    Raise an `InputError` if it does not tell them.
+    """
+    point = _told_by(model)
+    if point is not None:
+        return point
+    run, sign, name = model.rpartition('@')
     where = f'run {run!r}, checkpoint {name!r}' if sign else f'model {name!r}'
+    revision = read_revision(name) if run else None
     if revision is None:
         raise InputError(where,
                          'a name such as run@1000 or run@step1000-tokens4B',
                          'a name that does not tell run and step', _REMEDY)
-    if not revision.is_of_training:
-        raise InputError(
-            where, 'steps and tokens since the beginning of the training',
-            f'steps and tokens since the beginning of stage {revision.stage}',
-            _REMEDY)
-    return Checkpoint(run, revision.step, revision.tokens)
+    raise InputError(
+        where, 'steps and tokens since the beginning of the training',
+        f'steps and tokens since the beginning of stage {revision.stage}',
+        _REMEDY)
 
 
 def families_of(checkpoints: Mapping[str, Checkpoint],
@@ -271,7 +321,9 @@ def unit_of_training(checkpoints: Sequence[Checkpoint]) -> str:
         raise InputError(
             f'tokens of run {first.run!r}, step {first.step:g}',
             'a number, as other checkpoints have', 'none',
-            'Give the tokens of all checkpoints in a table (--checkpoints).')
+            'Give the tokens of all checkpoints, or of none, in the column '
+            'tokens of a table (--checkpoints or, of tables of losses, '
+            '--models).')
     return 'steps'
 
 

@@ -22,9 +22,9 @@ from csv_plugin.triage.forecasting import EarlierRuns
 from csv_plugin.triage.future_losses import (LossForecast, log_losses,
                                              losses_of, with_loss_errors)
 from csv_plugin.triage.notes import (first_reason, notes_on_backtests,
-                                     notes_on_budgets, notes_on_result,
-                                     notes_on_runs, notes_on_sizes,
-                                     why_not_forecast)
+                                     notes_on_budgets, notes_on_copies,
+                                     notes_on_result, notes_on_runs,
+                                     notes_on_sizes, why_not_forecast)
 from csv_plugin.triage.result import TrainingEnd, Triage
 from csv_plugin.triage.runs import (MEDIAN, OPTION, Run, check_budget,
                                     check_finished, runs_of)
@@ -117,6 +117,7 @@ def judge(
         found = first_reason(refused, 'none beyond 0 tokens')
         raise InputError('checkpoints', 'at least one that can be used', found,
                          'Collect losses of checkpoints.')
+    measure = unit_of_training([*chosen.values()])
     ends = []
     not_forecast = {}
     for run in runs:
@@ -129,7 +130,7 @@ def judge(
         if run.finished or losses is not None:
             ends.append(_Ahead(end, last, losses))
         else:
-            not_forecast[run.name] = why_not_forecast(run, earlier)
+            not_forecast[run.name] = why_not_forecast(run, earlier, measure)
     begun = [run.name for run in runs]
     for run_name in sorted({point.run for point in chosen.values()}):
         if run_name not in begun:
@@ -138,9 +139,13 @@ def judge(
     notes = []
     for name, reason in refused.items():
         notes.append(f'{name} is left out: {reason}')
+    checkpoints_begun: list[str] = []
+    for run in (*runs, *finished):
+        checkpoints_begun += run.checkpoints
+    notes += notes_on_copies(features, checkpoints_begun)
     notes += notes_on_runs(measure, runs, earlier, not_forecast)
     if unit_of_training([*past.values()]) == measure:
-        notes += notes_on_budgets(measure, runs, earlier)
+        notes += notes_on_budgets(measure, runs, earlier, not_forecast)
     notes += notes_on_backtests(predictor, features, runs, earlier)
     return _triage(predictor, features, runs, ends, measure, notes,
                    not_forecast, known)
@@ -340,4 +345,5 @@ def _check_units(chosen: Mapping[str, Checkpoint],
                 f'progress in {measure_before}, as for the earlier runs',
                 f'progress in {measure}',
                 'Give the end of the run (--budget), or the tokens of all '
-                'checkpoints in a table (--checkpoints).')
+                'checkpoints in a table (--checkpoints or, of tables of '
+                'losses, --models).')

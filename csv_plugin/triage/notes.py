@@ -1,7 +1,7 @@
 """Write notes of a triage on missing or doubtful inputs, and on errors.
 """
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Optional
 
 import numpy as np
@@ -13,7 +13,7 @@ from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.forecasting import LEAST_RUNS, EarlierRuns, GainLaw
 from csv_plugin.triage.future_losses import losses_of
-from csv_plugin.triage.runs import MEDIAN, Run
+from csv_plugin.triage.runs import MEDIAN, Run, amount_of_training
 from csv_plugin.triage.sizes import MOST_TIMES_COMPUTE, log_compute
 
 
@@ -39,14 +39,7 @@ def notes_on_runs(measure: str, runs: Sequence[Run], earlier: EarlierRuns,
 
 
 def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
-    """Yield notes on equal losses of a run, and on late earlier runs."""
-    first: dict[float, str] = {}
-    losses = run.mean_loss.tolist()
-    for name, loss in zip(run.checkpoints, losses):
-        twin = first.setdefault(loss, name)
-        if twin != name:
-            yield (f'{name} has the same losses as {twin}. One of the two may '
-                   'be a wrong upload.')
+    """Yield a note on earlier runs whose first checkpoint is too late."""
     share = float(run.shares[-1])
     if math.isnan(share) or run.finished:
         return
@@ -58,38 +51,70 @@ def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
                f'{", ".join(late)}.')
 
 
-def why_not_forecast(run: Run, earlier: EarlierRuns) -> str:
-    """Return why `earlier` has no forecast of a run, and what to do."""
+def notes_on_copies(features: FeatureTable,
+                    checkpoints: Sequence[str]) -> Iterator[str]:
+    """Yield a note that names checkpoints with exactly the same losses.
+
+    A single loss for each model may be the same by chance, if it is rounded.
+    Then there is no note.
+    """
+    if features.values.shape[1] < 2:
+        return
+    # The checkpoints with the same losses, whose bytes are the key.
+    alike: dict[bytes, list[str]] = {}
+    for name, losses in zip(checkpoints, features.select(checkpoints).values):
+        alike.setdefault(losses.tobytes(), []).append(name)
+    copies = [' = '.join(names) for names in alike.values() if len(names) > 1]
+    # The note shows at most this many groups.
+    most = 4
+    if copies:
+        shown = '; '.join(copies[:most])
+        n_more = len(copies) - most
+        if n_more > 0:
+            shown += f'; and {n_more} more'
+        yield ('Checkpoints with exactly the same losses, of which all but '
+               f'one may be wrong uploads: {shown}.')
+
+
+def why_not_forecast(run: Run, earlier: EarlierRuns, measure: str) -> str:
+    """Return why `earlier` has no forecast of a run, and what to do.
+
+    `measure` is the unit of the budget of the run, 'tokens' or 'steps'.
+    """
     share = float(run.shares[-1])
     if math.isnan(share):
         return ('the end of training is unknown. Give finished runs by '
                 '--history.')
     remedy = 'Give'
     if len(earlier.runs) >= LEAST_RUNS and run.budget_source != MEDIAN:
-        remedy = f'Check the budget, {run.budget:.6g}, or give'
+        budget = amount_of_training(run.budget, measure)
+        remedy = f'Check the budget, {budget} {measure}, or give'
     return (f'fewer than {LEAST_RUNS} earlier runs have a checkpoint as early '
             f'as after {100 * share:.3g} % of the training. {remedy} more '
             'checkpoints of finished runs (--history or, of tables, --fit).')
 
 
-def notes_on_budgets(measure: str, runs: Sequence[Run],
-                     earlier: EarlierRuns) -> Iterator[str]:
+def notes_on_budgets(measure: str, runs: Sequence[Run], earlier: EarlierRuns,
+                     not_forecast: Collection[str]) -> Iterator[str]:
     """Yield notes on budgets far outside the range of the earlier runs.
 
-    `measure` is the unit of all budgets, 'tokens' or 'steps'.
+    `measure` is the unit of all budgets, 'tokens' or 'steps'. Runs that are
+    `not_forecast` are left out.
     """
     if not earlier.runs:
         return
     budgets = [run.budget for run in earlier.runs]
     shortest = min(budgets)
     longest = max(budgets)
+    of_shortest = f'{amount_of_training(shortest, measure)} {measure}'
+    of_longest = f'{amount_of_training(longest, measure)} {measure}'
     # Budgets in this range, relative to the shortest and longest earlier run,
     # get no note. These factors are a convention.
     least, most = 0.5, 1.5
     long = []
     short = []
     for run in runs:
-        if run.finished:
+        if run.finished or run.name in not_forecast:
             continue
         if run.budget > most * longest:
             long.append(run.name)
@@ -98,11 +123,11 @@ def notes_on_budgets(measure: str, runs: Sequence[Run],
     beyond = 'Forecasts go beyond what earlier runs show.'
     if long:
         yield (f'{", ".join(long)}: the budget is more than {most} times the '
-               f"longest earlier run's budget, {longest:.6g} {measure}. "
+               f"longest earlier run's budget, {of_longest}. "
                f'{beyond}')
     if short:
         yield (f'{", ".join(short)}: the budget is less than half of the '
-               f"shortest earlier run's budget, {shortest:.6g} {measure}. "
+               f"shortest earlier run's budget, {of_shortest}. "
                f'{beyond}')
 
 

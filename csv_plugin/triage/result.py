@@ -16,7 +16,7 @@ from csv_plugin.core.joint import Joint
 from csv_plugin.core.overall import RankRanges, rank_ranges
 from csv_plugin.core.predictions import MARKS, Predictions
 from csv_plugin.core.text_tables import text_table, wrapped
-from csv_plugin.triage.runs import Run
+from csv_plugin.triage.runs import Run, amount_of_training
 
 #: The verdict is 'stop' if the probability that a run ends within `MARGIN` of
 #: its best rival is smaller than this.
@@ -230,8 +230,8 @@ class Triage:
         runs_by_budget: dict[str, list[str]] = {}
         for run in self.runs:
             if not np.isnan(run.budget):
-                budget = (f'{run.budget:.6g} {self.measure} '
-                          f'({run.budget_source})')
+                length = amount_of_training(run.budget, self.measure)
+                budget = f'{length} {self.measure} ({run.budget_source})'
                 of_budget = runs_by_budget.setdefault(budget, [])
                 of_budget.append(run.name)
         parts = []
@@ -270,7 +270,8 @@ class Triage:
         for run in self.runs:
             points = zip(run.checkpoints, run.tokens, run.shares)
             for name, tokens, share in points:
-                row = [name, f'{tokens:.6g}', _percent(share)]
+                amount = amount_of_training(tokens, self.measure)
+                row = [name, amount, _percent(share)]
                 row += cells[name]
                 rows.append(row)
         return rows
@@ -283,7 +284,8 @@ class Triage:
         ranked. As in leaderboards, the only mark of a mean is `*`, if the
         accuracy on one of its benchmarks is known.
         """
-        header = ['run', 'from', MEAN]
+        in_mean = _in_mean(self.forecasts)
+        header = ['run', 'from', f'{MEAN} of {len(in_mean)}']
         if self.is_ranked:
             header += ['rank', 'best', 'verdict']
         rows = [[*header, *self.benchmarks]]
@@ -291,7 +293,7 @@ class Triage:
         chance = self._chance_of_mean()
         order = self.orders[MEAN]
         means = self.means.T.tolist()
-        of_mean = self.forecasts.in_sample[:, _in_mean(self.forecasts)]
+        of_mean = self.forecasts.in_sample[:, in_mean]
         is_known = of_mean.any(axis=(1, 2))
         for e, end in enumerate(self.ends):
             value, low, high = means[e]

@@ -8,14 +8,14 @@ import numpy as np
 from csv_plugin.core.arrays import Floats
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.formatting import short_repr
+from csv_plugin.core.formatting import short_count, short_repr
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.triage.checkpoints import (Checkpoint, known_budgets,
                                            rows_by_run)
 from csv_plugin.triage.future_losses import log_losses
 
 #: Sources of the budgets of runs.
-OPTION, TABLE = '--budget', 'table of checkpoints'
+OPTION, TABLE = '--budget', 'column budget'
 MEDIAN = 'median of the earlier runs'
 
 
@@ -30,8 +30,7 @@ class Run:
     the checkpoints. A state is the mean exponent, followed by the logarithms
     of the K losses, as in `future_losses.log_losses`. The mean exponent is the
     mean over all benchmarks of the exponents that the predictor expects;
-    higher is better. `mean_loss`, `(n,)`, are the mean losses, which are used
-    to find checkpoints with identical losses.
+    higher is better.
 
     Raises:
         InputError: Two checkpoints have the same tokens, or the last one lies
@@ -42,7 +41,6 @@ class Run:
     tokens: Floats
     budget: float
     states: Floats
-    mean_loss: Floats
     budget_source: str = ''
 
     def __post_init__(self) -> None:
@@ -107,9 +105,9 @@ def check_budget(run: str, tokens: float, budget: float) -> None:
         raise InputError(
             f'run {run!r}', f'a budget of at least {tokens:g}, the tokens (or '
             'steps) of the last checkpoint', f'{budget:g}',
-            'Correct --budget, or the column budget of --checkpoints: the '
-            'tokens (or steps) at the end of the run. Without a budget, a '
-            'run ends where the earlier runs do.')
+            'Correct --budget, or the column budget of --checkpoints or '
+            '--models: the tokens (or steps) at the end of the run. '
+            'Without a budget, a run ends where the earlier runs do.')
 
 
 def check_finished(run: str, tokens: float, budget: float) -> None:
@@ -121,6 +119,20 @@ def check_finished(run: str, tokens: float, budget: float) -> None:
         raise InputError(f'history, run {run!r}', 'a finished run',
                          f'a last checkpoint at {tokens:.6g} of {budget:.6g}',
                          'Leave unfinished runs out of the history.')
+
+
+def amount_of_training(number: float, measure: str) -> str:
+    """Return a number of tokens to three digits, or all digits of steps.
+
+    `measure` is 'tokens' or 'steps'.
+
+    >>> amount_of_training(5.34774e9, 'tokens'), amount_of_training(16279,
+    ...                                                             'steps')
+    ('5.35B', '16279')
+    """
+    if measure == 'tokens':
+        return short_count(number)
+    return f'{number:.15g}'
 
 
 def runs_of(predictor: Predictor,
@@ -159,7 +171,6 @@ def runs_of(predictor: Predictor,
             tokens=tokens,
             budget=own_budget,
             states=states[rows],
-            mean_loss=table.mean_loss[rows],
             budget_source=own_source)
         runs.append(run)
     return runs

@@ -311,10 +311,11 @@ def test_tasks_are_those_of_the_harness(folder, capsys):
     (['run:', 'old.safetensors'], 'one of the models, found a, b'),
     (['new.safetensors:mine', 'old.safetensors'], 'the models, found new'),
     (['none.safetensors', 'old.safetensors'], 'Check the path'),
-    (['losses.csv:mine', 'losses.csv:old'], 'one of the models, found old'),
+    (['losses.csv:mine', 'losses.csv:old'
+      ], 'one of the models, found new, seed:1'),
     (['losses.csv', 'losses.csv:old'], 'one of the models, found old'),
     (['--answers', 'answers.csv:old', 'answers.csv:mine'
-      ], 'one of the models, found old, new, same'),
+      ], 'one of the models, found new, same, old'),
     (['losses.csv:old', 'bits.csv:new'],
      'losses.csv:old beside bits.csv:new: expected losses in the same unit, '
      'found mean losses of 2.5 and 1.2. '),

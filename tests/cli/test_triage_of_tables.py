@@ -214,6 +214,48 @@ def test_a_table_tells_how_long_a_run_is(options, tmp_path):
     assert 'do not count: a, b, c, d, e, f.' in told['notes'][2]
 
 
+def test_the_table_of_models_describes_checkpoints(options, tmp_path, capsys):
+    """As the columns of --checkpoints do, which count before these."""
+    path = tmp_path / 'models.csv'
+    rows = csv_rows(path)
+    for row in rows:
+        _, _, step = row['model'].partition('@')
+        row |= {'tokens': int(step) * 1e9, 'budget': 1e11}
+    write_csv(path, list(rows[0]), [row.values() for row in rows])
+    assert salience.main([*options, '--budget', '300B']) == 0
+    told = json.loads((tmp_path / 'out/triage.json').read_text())
+    assert told['measure'] == 'tokens'
+    assert told['budgets'] == [
+        dict(run='g', budget=1e11, source='column budget')
+    ]
+    assert told['forecasts'][0]['tokens'] == 2e10
+    # Names that tell nothing, in all tables.
+    for name in ('losses', 'scores', 'models'):
+        file = tmp_path / f'{name}.csv'
+        file.write_text(file.read_text().replace('@', ' after '))
+    assert 'columns run, step and tokens of a table' in refusal(
+        capsys, *options)
+    rows = csv_rows(path)
+    for row in rows:
+        run, _, step = row['model'].partition(' after ')
+        row |= {'run': run, 'step': step}
+    write_csv(path, list(rows[0]), [row.values() for row in rows])
+    assert salience.main(options) == 0
+    again = json.loads((tmp_path / 'out/triage.json').read_text())
+    assert again['forecasts'][0] == told['forecasts'][0]
+    # The tokens of whole runs are no tokens of checkpoints.
+    for row in rows:
+        row['tokens'] = 1e11
+    write_csv(path, list(rows[0]), [row.values() for row in rows])
+    assert 'the tokens that it has seen' in refusal(capsys, *options)
+    other = tmp_path / 'checkpoints.csv'
+    write_csv(other, ('model', 'run', 'step'),
+              [(row['model'], row['run'], row['step']) for row in rows])
+    assert salience.main([*options, '--checkpoints', str(other)]) == 0
+    told = json.loads((tmp_path / 'out/triage.json').read_text())
+    assert told['measure'] == 'steps'
+
+
 SIZE = ['--params', '7e9', '--tokens', '4e13']
 
 

@@ -93,6 +93,24 @@ def test_mean_losses_of_tables():
     assert same.notes[0].startswith('A and B have the same losses')
 
 
+def test_losses_of_one_model_in_two_units_are_named():
+    """Bits beside nats, rounded; not those of a worse model."""
+    a = losses_of(0, 1)
+    bits = np.round(a / np.log(2), 3)
+    for pair, said in (((a, bits), 'all losses of B are 1.443 times those of '
+                        'A, as if they were of one model, in two units'),
+                       ((bits, a), 'all losses of A are 1.443 times')):
+        found = compare(table('old', pair[0]), table('new', pair[1]))
+        assert found.notes[0].startswith(said)
+    runs = [table(f'r{i}', losses_of(0, i)) for i in range(3)]
+    others = [table(f's{i}', losses_of(0, i) / np.log(2)) for i in range(3)]
+    assert 'two units' in compare(runs, others).notes[0]
+    # All texts of worse models have larger losses, by factors that differ.
+    for worse in (losses_of(.6, 2), 1.4 * losses_of(0, 2, noise=.1), 1.05 * a):
+        found = compare(table('old', a), table('new', worse))
+        assert not any('two units' in note for note in found.notes)
+
+
 def test_tokenizers_may_differ():
     found = compare(A, B).decisive
     n_chars = 5 * 6

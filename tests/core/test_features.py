@@ -244,3 +244,10 @@ def test_losses_may_be_0_but_not_negative():
 def test_coefficients_that_make_no_mean(uniform):
     with pytest.raises(InputError, match='finite uniform coefficients'):
         Columns(('a', 'b'), np.array(uniform), 'texts')
+
+
+def test_a_table_says_how_large_it_is():
+    table = FeatureTable.of_losses(['a'], ['x', 'y'], [[1, 2]])
+    text = table.columns.fingerprint[:12]
+    assert repr(table) == (f'FeatureTable(1 model, Columns(2 columns, texts '
+                           f'{text}))')

@@ -6,10 +6,11 @@ import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.comparing import compare
+from csv_plugin.core.far_models import far_notes
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.measurement_units import measurement_factors
-from csv_plugin.report.notes import far_notes, outlier_notes
+from csv_plugin.report.notes import outlier_notes
 from csv_plugin.triage.judging import judge_runs
 
 N_MODELS, N_UNITS = 30, 12

@@ -29,7 +29,7 @@ def overall(observed=OBSERVED, values=VALUES, in_sample=np.array(False)):
 
 
 def test_means_outside_their_interval():
-    """By the rounded limits that tables show, without training models."""
+    """By the limits themselves, without training models."""
     observed = np.array([.5, .6, .405, .3949, .7, NAN])[:, None] * [1, 1]
     in_sample = np.zeros((6, 2, 1), bool)
     in_sample[1] = True
@@ -42,18 +42,19 @@ def test_means_outside_their_interval():
     limits = np.full(6, .409), np.full(6, .591)
     view = MeanView(*limits, RankRanges.unknown(6))
     of_means = replace(of_means, views={'p': view})
-    # 39.5 is below 40, and 40.5 is not.
-    below, far = mean_misses(of_means, predictions, 'p')[::-1]
+    near, below, far = mean_misses(of_means, predictions, 'p')[::-1]
     few = replace(predictions, more_noise=np.full((6, 2, 1), .01))
     assert mean_misses(of_means, few, 'p') == []
     assert (below.model, below.benchmark) == ('m3', 'mean of 2')
-    assert (below.observed, below.low, below.high) == (.395, .4, .6)
-    assert far.model == 'm4' and far.distance == pytest.approx(2)
+    assert (below.observed, below.low, below.high) == (.3949, .409, .591)
+    assert near.model == 'm2' and near.distance == pytest.approx(-95 / 91)
+    assert far.model == 'm4' and far.distance == pytest.approx(200 / 91)
     note, = [
-        n for n in findings(predictions, of_means) if 'observed means' in n
+        n for n in findings(predictions, of_means) if 'bserved means' in n
     ]
-    assert note == ('p: observed means outside of their interval: m4 (70.0, '
-                    'interval 40-60), m3 (39.5, interval 40-60).')
+    assert note == ('Observed means outside of their interval: m4 (70.0, '
+                    'interval 40.9-59.1), m3 (39.5, interval 40.9-59.1), m2 '
+                    '(40.5, interval 40.9-59.1).')
 
 
 def without(numbers, *places):

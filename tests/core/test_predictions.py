@@ -291,10 +291,13 @@ def test_marks_are_explained():
     # Where all accuracies are known, no prediction is marked +.
     known = replace(plain, in_sample=some)
     assert known.legend()[1:] == [
-        '* a training model, or its own accuracy is known.'
+        '* a training model, or its own accuracy is known (of a mean, one of '
+        'its accuracies).'
     ]
     far, = replace(plain, extrapolated=some).legend()[1:]
-    assert far.startswith('> far from the training models: the predicted ')
+    assert far == ('> far from the training models: expect errors of 1.5 '
+                   'times the usual ones, or more.')
+    assert '(any)' not in far + known.legend()[0]
     wide = replace(plain, low=np.zeros((3, 2, 2)), high=np.ones((3, 2, 2)))
     assert 'any: all from guessing or below to 100.' in wide.legend()
 
@@ -334,7 +337,7 @@ def test_print_shows_a_table():
         'a', 'hard', '-',
         *(cube().cells('hard', method)[0] for method in METHODS)
     ]
-    assert shown[3][-1] == '-' and len(shown) == 7
+    assert shown[3][-1] == '-' and shown[7] == []
     assert '1e3' in str(replace(cube(), models=('1e3', '2', '3')))
     unknown = replace(cube(), observed=np.full((3, 2), NAN))
     many = Predictions.concatenate([
@@ -342,7 +345,7 @@ def test_print_shows_a_table():
         for i in range(4)
     ])
     text = str(many)
-    assert ' observed ' not in text and text.endswith('... and 4 more')
+    assert ' observed ' not in text and '\n... and 4 more\n' in text
 
 
 def test_what_the_first_method_cannot_predict_yet():
@@ -352,3 +355,16 @@ def test_what_the_first_method_cannot_predict_yet():
     assert cube(at_chance=at_chance).not_yet == ()
     at_chance[2, 1, 0] = True
     assert cube(at_chance=at_chance).not_yet == ('hard', )
+
+
+def test_notes_are_printed_below_the_table():
+    """The legend of the marks, and the models that are far."""
+    none = np.zeros((3, 2, 2), bool)
+    far = none.copy()
+    far[1, :, 0] = True
+    table = cube(at_chance=none, in_sample=none, extrapolated=far)
+    plain, mark, models = table.notes
+    assert [plain, mark] == table.legend()
+    assert models.startswith(f'{METHODS[0]}: far from the training models (>)')
+    assert ' '.join(str(table).split()).endswith(' '.join(table.notes))
+    assert not cube(values=np.full((3, 2, 2), NAN)).notes

@@ -290,9 +290,21 @@ def test_losses_in_another_unit(tables, predictor, factor):
         predictor.predict(wrong)
 
 
+def test_columns_of_tables_are_found_by_their_names(tables, predictor):
+    """As the command finds them: in any order, beside others."""
+    features = tables.features
+    units = [*features.columns.units[::-1], 'other']
+    values = np.column_stack([features.values[:, ::-1], features.values[:, 0]])
+    other = FeatureTable.of_losses(features.models, units, values)
+    found = predictor.predict(other)
+    assert np.array_equal(found.values, predictor.predict(features).values)
+
+
 def test_losses_of_other_columns_are_refused(tables, predictor):
     columns = replace(tables.features.columns, units=tuple('abcd'))
-    with pytest.raises(InputError, match="the 4 feature columns.*'a' in pla"):
+    with pytest.raises(
+            InputError,
+            match="the 4 columns of the predictor, found no column 't0' .4"):
         predictor.predict(replace(tables.features, columns=columns))
     with pytest.raises(InputError, match='token losses'):
         predictor.token_weights('easy')

@@ -29,6 +29,21 @@ def study(tables) -> Study:
     return split(tables, 10)
 
 
+def test_print_shows_errors_of_held_out_models(study):
+    """The mean over the main benchmarks with an error, by method."""
+    text = str(study)
+    for method in (SALIENCE, MEAN_LOSS):
+        errors = study.errors(method).values()
+        known = [part.mae for part in errors if part.n_models]
+        mean = f'{100 * np.mean(known):.1f}'
+        assert f'\n{method}  ' in text
+        row, = [line for line in text.splitlines() if line.startswith(method)]
+        assert row.split()[1] == mean
+    assert f'a mean over {len(known)} benchmarks;' in ' '.join(text.split())
+    for shown in (repr(study), repr(study.predictor.benchmarks[0])):
+        assert shown.count('(') == shown.count(')')
+
+
 @pytest.mark.parametrize('method', [SALIENCE, MEAN_LOSS])
 def test_errors_from_the_tables(tables, study, method):
     """All measures once more, written out for each benchmark."""

@@ -105,7 +105,7 @@ def test_the_apostrophe_before_a_formula_is_taken_away(write):
      'line 3: expected UTF-8 text, found the byte 0xe9'),
     ('scores', 'model,x\na,n/a\n', "line 2, column 'x': .* found 'n/a'"),
     ('scores', 'model,x,y\na,-,0\nb,5%,?\n',
-     "found '-', and 2 more such cells: line 3, column 'x', line 3, column 'y'"
+     "found '-', and 2 more such cells: line 3, column 'x'; line 3, column 'y'"
      '. Write digits'),
     ('models', 'model,family,tokens\na,Yi,2T\n', 'or an empty cell, .* 2e12'),
     ('models', 'model,family,tokens\na,Yi,-1\n', "'tokens': .* above 0"),

@@ -75,3 +75,20 @@ def test_observed_accuracies_that_contradict_are_named_first():
         'mean: mean loss -0.5')
     by_exam = compare(of_a, of_b, answers=answers, decided_by='exam')
     assert conclusion(by_exam).startswith('B is worse than A: accuracy on')
+
+
+def test_standard_errors_and_what_the_verdict_is_about_are_explained():
+    tables = small_tables().only('easy', 'hard')
+    models = tables.features.models
+    one = [tables.features.select((m, )) for m in models[:6]]
+    scores = [tables.accuracies.select(models[i:i + 3]) for i in (0, 3)]
+    several = compare(one[:3], one[3:], accuracies=tuple(scores))
+    text = ' '.join(as_text(several).split())
+    assert 'SE runs: scatter of runs of one recipe, from seed to seed' in text
+    assert 'SE texts: choice of texts' in text and 'SE items' not in text
+    assert 'the choice of items is not in their intervals' in text
+    assert 'The verdict is about the recipes of A and B' in text
+    single = ' '.join(as_text(compare(one[0], one[1])).split())
+    assert 'SE texts: ' in single and 'SE runs' not in single
+    assert 'choice of items' not in single
+    assert 'the verdict is about these two runs, not' in single

@@ -8,12 +8,13 @@ import pytest
 
 from csv_plugin.core.comparing import compare
 from csv_plugin.core.escaping import from_csv_cell, one_line
+from csv_plugin.core.far_models import far_notes
 from csv_plugin.core.study import split_study
 from csv_plugin.io.tables import ModelInfo, read_rows, write_csv
 from csv_plugin.report import comparison_report, study_tables
 from csv_plugin.report.leaderboard_tables import (notes_on_main,
                                                   write_leaderboard)
-from csv_plugin.report.notes import far_notes, learning_notes
+from csv_plugin.report.notes import learning_notes
 from csv_plugin.report.triage_report import as_text, write_triage
 from csv_plugin.triage.checkpoints import Checkpoint
 from csv_plugin.triage.judging import judge_runs

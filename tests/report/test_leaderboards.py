@@ -190,7 +190,7 @@ def test_ranks_and_means_with_their_intervals():
                       'p')[0] == (f'{100 * value:.1f} ({interval(low, high)})')
     assert mean_cells(board.overall, 'p')[3] == '-'
     assert '2-3' in as_text(board) and 'such as 2-4: ' in board.notes[-1]
-    probable = ('p: the probability to have the largest mean is largest '
+    probable = ('The probability to have the largest mean is largest '
                 'for ')
     assert not any(note.startswith(probable) for note in board.notes)
     two = predicted_board({'A': 'a', 'B': 'b'})
@@ -221,7 +221,7 @@ def test_a_benchmark_at_chance_is_explained_once():
         'a': table
     }}, {'a': 'a'}, {'p': predictor}, {'p': 'file'}, {})
     assert [note[0] for note in board.notes if NOT_YET in note] == ['?']
-    assert 'p: file' in board.notes
+    assert 'Predictor: file' in board.notes
 
 
 def test_copies_of_training_models_are_told():

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
+from csv_plugin.core.far_models import far_notes
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import MeanView, Overall, RankRanges
 from csv_plugin.core.predictions import NOT_YET, Missing
 from csv_plugin.report.notes import (chance_notes, copy_notes, family_notes,
-                                     far_notes, findings, first_names,
-                                     learning_notes, mean_notes, outlier_notes,
+                                     findings, first_names, learning_notes,
+                                     mean_notes, outlier_notes,
                                      predictor_notes, range_note,
                                      shortage_notes)
 from tests.report.boards import NO_DUMP, make_cells, predict
@@ -160,9 +161,8 @@ def test_one_in_ten_is_outside_by_chance():
         MODELS, [f'b{i}' for i in range(5)], ['p'], prediction=predict(.45))
     cells.observed['m5', 'b1'] = 0.95
     *_, far = found(cells)
-    assert far.startswith(
-        'p: 1 of 30 observed accuracies lie outside of their '
-        'intervals; about 3 are expected to lie outside: ')
+    assert far.startswith('1 of 30 observed accuracies lie outside of their '
+                          'intervals; about 3 are expected to lie outside: ')
 
 
 def test_means_over_some_benchmarks():
@@ -285,7 +285,7 @@ def test_at_most_three_models_are_named_as_perhaps_the_best(best, named):
 
     said = []
     if named:
-        said = ['p: the probability to have the largest mean is largest for '
+        said = ['The probability to have the largest mean is largest for '
                 f'{named}.']  # yapf: disable
     assert notes(first, last) == said
     last[3] = 3
@@ -352,13 +352,14 @@ def test_models_outside_the_range_are_told():
     cells.predicted['p', 'm1', 'a'] = outside
     board = cells.board()
     note, = far_notes(board.predictions)
-    assert note.startswith('p, q: far from the training models (>): m0.')
+    assert note.startswith('p, q: far from the training models (>) on most '
+                           'benchmarks, so expect larger errors: m0.')
     assert note in board.notes
     # The only prediction that is left of this model is outside.
     cells.predicted['p', 'm1', 'b'] = NO_DUMP
     first, second = far_notes(cells.board().predictions)
-    assert '(>): m0, m1.' in first
-    assert '(>): m0.' in second
+    assert 'errors: m0, m1.' in first
+    assert 'errors: m0.' in second
 
 
 def test_long_lists_say_how_many_names_they_leave_out():

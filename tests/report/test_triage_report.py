@@ -87,7 +87,7 @@ def text_with_budgets(budgets):
 @pytest.mark.parametrize('budgets, begins', [
     (dict(a=1e6, b=1e6), 'Nothing can be forecast: fewer than 2 earlier runs '
      'have a checkpoint as early as after 0.0035 % of the training. Check the '
-     'budget, 1e+06, or give more checkpoints of finished runs '),
+     'budget, 1000000 steps, or give more checkpoints of finished runs '),
     (dict(a=1e6, b=1e7), 'Nothing can be forecast for a, b: see the notes. '),
     (dict(a=100, b=1e6), 'No runs can be compared. Nothing is forecast for b: '
      'see the notes. '),

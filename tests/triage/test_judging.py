@@ -228,18 +228,24 @@ def test_budgets_and_their_sources_are_shown(early, predictor, history):
     both = judge_runs(predictor, run_dumps(NEW, 3), history, table, budget=70)
     assert both.legend()[0] == (
         'Budget: 70 steps (--budget) for bad; 90 steps '
-        '(table of checkpoints) for good.')
+        '(column budget) for good.')
     unknown = judge_runs(predictor, run_dumps(NEW, 3))
     assert not any('Budget' in line for line in unknown.legend())
     assert unknown.to_dict()['budgets'][0]['source'] is None
 
 
-@pytest.mark.parametrize(('budget', 'says'), [
-    (151, "more than 1.5 times the longest earlier run's budget, 100 steps."),
-    (49, "less than half of the shortest earlier run's budget, 100 steps."),
-    (150, None),
-    (50, None),
-])
+@pytest.mark.parametrize(
+    ('budget', 'says'),
+    [
+        (151,
+         "more than 1.5 times the longest earlier run's budget, 100 steps."),
+        (49,
+         "less than half of the shortest earlier run's budget, 100 steps."),
+        (150, None),
+        (50, None),
+        # Nothing is forecast, so nothing goes beyond.
+        (1000, None),
+    ])
 def test_budgets_beyond_those_of_earlier_runs_are_named(
         predictor, history, budget, says):
     triage = judge_runs(predictor, run_dumps(NEW, 3), history, budget=budget)
@@ -363,13 +369,23 @@ def test_dumps_that_cannot_be_used(predictor, tmp_path):
         TriageJob(predictor, [tmp_path]).update()
 
 
-def test_a_copy_of_another_checkpoint_is_named(predictor, finished):
+def test_a_copy_of_another_checkpoint_is_named(predictor):
+    """Of the same run, of another one and of the history."""
+    # At step 10, all runs have the skill 0.
     dumps = run_dumps(NEW)
+    past = run_dumps({'past': 1.07, 'other': 1.23})
+    for run in NEW:
+        del dumps[f'{run}@10']
+    for run in ('past', 'other'):
+        del past[f'{run}@10']
+    notes = judge_runs(predictor, dumps, past).notes
+    assert not any('upload' in note for note in notes)
     dumps['good@50'] = dumps['good@35']
-    notes = judge_runs(predictor, dumps).notes
-    assert ('good: good@50 has the same losses as good@35. One of the two '
-            'may be a wrong upload.') in notes
-    assert not any('upload' in note for note in finished.notes)
+    dumps['bad@65'] = past['past@35']
+    notes = judge_runs(predictor, dumps, past).notes
+    assert (
+        'Checkpoints with exactly the same losses, of which all but one '
+        'may be wrong uploads: bad@65 = past@35; good@35 = good@50.') in notes
 
 
 def test_an_interval_of_the_mean_from_guessing_to_100_says_nothing(early):

@@ -179,7 +179,8 @@ def test_what_is_printed():
     heading, _, *lines = str(judged([.60, .30])).splitlines()
     assert heading == 'Forecast at the end of the training, largest mean first'
     assert lines[0].split() == [
-        'run', 'from', 'mean', 'rank', 'best', 'verdict', 'easy', 'hard'
+        'run', 'from', 'mean', 'of', '2', 'rank', 'best', 'verdict', 'easy',
+        'hard'
     ]
     assert lines[2].split()[:6] == ['a', '50%', '60.0', '(58-62)', '1', '100%']
 

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from csv_plugin.core.formatting import short_count
 from csv_plugin.core.predictions import Prediction
 from csv_plugin.extras.pictures.style import (GREY, Look, Looks, explain,
                                               handle, looks, panels, picture,
@@ -99,18 +100,6 @@ def _scale(axes: Axes, first: float, last: float) -> None:
         axes.xaxis.set_major_locator(ticks)
         axes.xaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_major_formatter(lambda value, _: short_count(value))
-
-
-def short_count(number: float) -> str:
-    """Return a count in short form, with k, M, B or T for its magnitude.
-
-    >>> [short_count(n) for n in (0, 500, 1.5e6, 2e10, 1e12)]
-    ['0', '500', '1.5M', '20B', '1T']
-    """
-    for size, letter in ((1e12, 'T'), (1e9, 'B'), (1e6, 'M'), (1e3, 'k')):
-        if abs(number) >= size:
-            return f'{number / size:g}{letter}'
-    return f'{number:g}'
 
 
 def _draw_predictions(axes: Axes, triage: Triage, run: Run, b: int, own: Look,
