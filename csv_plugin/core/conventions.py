@@ -1,7 +1,7 @@
 """The error that is raised for bad input, and checks of names and texts."""
 import os
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import islice
 
@@ -174,3 +174,27 @@ def check_known(where: str,
             similar = nearest_names([name], known)
             raise InputError(where, f'{where} of every model',
                              f'none of {name!r}', similar + remedy)
+
+
+def families_of_models(families: Mapping[str, str],
+                       models: Sequence[str]) -> list[str]:
+    """Return the family of each model, in the order of the models.
+
+    `families` maps models to their families. Raises an `InputError` if it is
+    no mapping, or if a model has no family.
+    """
+    check_type('families', families, Mapping, '{model: family}',
+               'dict(zip(models, families)) makes it from two lists.')
+    found = []
+    for model in models:
+        family = families.get(model)
+        # pandas puts NaN or NA into empty cells.
+        if not isinstance(family, str) or not family:
+            similar = ''
+            if model not in families:
+                similar = nearest_names([model], families)
+            raise InputError('families', 'the family of every model',
+                             f'{family!r} of {model!r}',
+                             f'{similar}Name the family of this model.')
+        found.append(family)
+    return found

@@ -1,36 +1,11 @@
 """Families of models: their numbers, their rows, and the weights of models."""
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.arrays import Floats, Integers
-from csv_plugin.core.conventions import InputError, check_type, nearest_names
-
-
-def families_of_models(families: Mapping[str, str],
-                       models: Sequence[str]) -> list[str]:
-    """Return the family of each model, in the order of the models.
-
-    `families` maps models to their families. Raises an `InputError` if it is
-    no mapping, or if a model has no family.
-    """
-    check_type('families', families, Mapping, '{model: family}',
-               'dict(zip(models, families)) makes it from two lists.')
-    found = []
-    for model in models:
-        family = families.get(model)
-        # pandas puts NaN or NA into empty cells.
-        if not isinstance(family, str) or not family:
-            similar = ''
-            if model not in families:
-                similar = nearest_names([model], families)
-            raise InputError('families', 'the family of every model',
-                             f'{family!r} of {model!r}',
-                             f'{similar}Name the family of this model.')
-        found.append(family)
-    return found
 
 
 def family_numbers(families: Sequence[str]) -> Integers:

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from csv_plugin.core.accuracies import AccuracyTable, check_accuracies
 from csv_plugin.core.arrays import Floats, Integers
 from csv_plugin.core.conventions import (InputError, PublicNames, check_choice,
-                                         check_type, check_unique)
+                                         check_type, check_unique,
+                                         families_of_models)
 from csv_plugin.core.curve_model import CurveModel
 from csv_plugin.core.failed_scoring import check_means
-from csv_plugin.core.families import families_of_models
 from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
                                       distinct_rows)
 from csv_plugin.core.formatting import short_repr, shortened

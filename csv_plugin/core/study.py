@@ -8,8 +8,7 @@ import numpy as np
 from csv_plugin.core import metrics
 from csv_plugin.core.accuracies import AccuracyTable, check_accuracies
 from csv_plugin.core.arrays import Booleans
-from csv_plugin.core.conventions import InputError
-from csv_plugin.core.families import families_of_models
+from csv_plugin.core.conventions import InputError, families_of_models
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_mean_loss_predictor, fit_predictor
 from csv_plugin.core.formatting import counted, number, percent, short_repr

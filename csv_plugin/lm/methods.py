@@ -11,8 +11,7 @@ import scipy
 from csv_plugin.core.accuracies import AccuracyTable, check_accuracies
 from csv_plugin.core.arrays import Booleans
 from csv_plugin.core.conventions import (InputError, check_choice, check_list,
-                                         check_type)
-from csv_plugin.core.families import families_of_models
+                                         check_type, families_of_models)
 from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
                                       answer_mask, text_columns)
 from csv_plugin.core.losses import LossTable, TargetTokens

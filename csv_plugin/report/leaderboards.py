@@ -122,37 +122,53 @@ class Leaderboard:
         overall = self.overall
         if not overall.has_means:
             return
-        differences = overall.differences()
         observed_ranks = overall.observed_ranks()
-        predicted_ranks = overall.predicted_ranks()
         for m, model in enumerate(overall.models):
-            for p, method in enumerate(overall.methods):
-                rank = or_none(predicted_ranks[m, p], int)
+            for method in self.predictions.methods:
                 row = {
                     'model': model,
                     'predictor': method,
                     'observed': _percent_or_none(overall.observed[m]),
-                    'predicted': _percent_or_none(overall.values[m, p]),
+                    'predicted': None,
                     'low': None,
                     'high': None,
-                    'difference': _percent_or_none(differences[m, p]),
-                    'in_sample': int(overall.in_sample[m, p]),
+                    'difference': None,
+                    'in_sample': None,
                     'observed_rank': or_none(observed_ranks[m], int),
-                    'best_rank': rank,
-                    'worst_rank': rank,
+                    'best_rank': None,
+                    'worst_rank': None,
                     'probability_best': None
                 }
-                view = overall.views.get(method)
-                if view is not None:
-                    ranks = view.ranks
-                    row |= {
-                        'low': _percent_or_none(view.low[m]),
-                        'high': _percent_or_none(view.high[m]),
-                        'best_rank': or_none(ranks.first[m], int),
-                        'worst_rank': or_none(ranks.last[m], int),
-                        'probability_best': or_none(ranks.best[m])
-                    }
+                if method in overall.methods:
+                    row |= self._predicted_mean(m, method)
                 yield row
+
+    def _predicted_mean(self, m: int, method: str) -> dict[str, Any]:
+        """Return the fields of `mean_rows` that are of predictions.
+
+        `m` is the index of the model. Fields of a joint distribution that is
+        not known are left out.
+        """
+        overall = self.overall
+        p = overall.methods.index(method)
+        if math.isnan(overall.values[m, p]):
+            return {}
+        difference = overall.values[m, p] - overall.observed[m]
+        found = {
+            'predicted': _percent_or_none(overall.values[m, p]),
+            'difference': _percent_or_none(difference),
+            'in_sample': int(overall.in_sample[m, p]),
+        }
+        view = overall.views.get(method)
+        if view is not None:
+            found |= {
+                'low': _percent_or_none(view.low[m]),
+                'high': _percent_or_none(view.high[m]),
+                'best_rank': or_none(view.ranks.first[m], int),
+                'worst_rank': or_none(view.ranks.last[m], int),
+                'probability_best': or_none(view.ranks.best[m])
+            }
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, with accuracies in percent."""

@@ -622,7 +622,7 @@ def copy_notes(fitted: Mapping[str, NDArray],
         lines.append(f'copies of training models: {first_names(copies)}. '
                      'Errors of a copy say nothing about new models.')
     if renamed:
-        lines.append(f'named like training models, with other losses: '
+        lines.append('named like training models, with other losses: '
                      f'{first_names(renamed)}. If they are other models, '
                      'rename them: models with these names count as training '
                      'models.')

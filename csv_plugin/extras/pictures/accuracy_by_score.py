@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.arrays import Booleans
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, families_of_models
 from csv_plugin.core.curve import accuracy_of
-from csv_plugin.core.families import families_of_models
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.predictor import Losses, Predictor
 from csv_plugin.extras.pictures.style import (GREY, Look, Looks, Style,
