@@ -102,6 +102,25 @@ def test_a_run_that_may_end_a_point_below_the_best_goes_on():
     assert judged([.53, .50], .006).verdicts == (GO_ON, STOP)
 
 
+@pytest.mark.parametrize('n_near, value, verdict', [
+    (6, .4901, GO_ON), (5, .4901, GO_ON), (4, .4901, STOP), (100, .4899, STOP)
+])  # yapf: disable
+def test_five_percent_within_a_point_are_enough(n_near, value, verdict):
+    draws = np.full((100, 2), .5)
+    draws[:, 1] = np.where(np.arange(100) < n_near, value, .3)
+    ends = [End('a', 1, 2), End('b', 1, 2)]
+    triage = Triage.of('tokens', [], table(''), ends, table('ab'),
+                       Draws(draws), [])
+    assert triage.verdicts == (GO_ON, verdict)
+
+
+@pytest.mark.parametrize('budget, verdict', [(1.04, STOP), (1.06, GO_ON)])
+def test_budgets_that_differ_by_five_percent_are_equal(budget, verdict):
+    triage = judged([.6, .3], budgets=[budget, 1.])
+    assert triage.verdicts == (GO_ON, verdict)
+    assert np.isnan(triage.orders[MEAN].best[1]) == (verdict == GO_ON)
+
+
 def test_runs_compete_with_those_of_their_budget_or_a_smaller_one():
     triage = judged([.60, .31, .30], budgets=[2.0, 1.0, 2.0])
     assert names(triage) == 'abc'
