@@ -296,7 +296,8 @@ def test_three_standard_errors_from_the_chance_level_are_told(
     ([.1, .6, .2, .09, .01], 'm1 (60%), m2 (20%), m0 (10%)'),
     ([.01, .98, .009, 0, .001], 'm1 (98%), m0 (1%)'),
     ([.009, .991, 0, 0, 0], 'm1 (99%)'),
-    ([np.nan, 1, np.nan, np.nan, np.nan], None),
+    ([.4, .6, *3 * [np.nan]], 'm1 (60%), m0 (40%)'),
+    ([np.nan, 1, *3 * [np.nan]], None),
 ])
 def test_at_most_three_models_are_named_as_perhaps_the_best(best, named):
     cells = make_cells(MODELS[:5], ('b0', 'b1'), ['p'])
