@@ -83,3 +83,8 @@ def test_notes_are_wrapped_at_the_width():
         first, second, *_ = wrapped([note], width).splitlines()
         assert len(first.split()) == n_words
         assert second.startswith('  1')
+
+
+def test_words_are_not_divided():
+    note = '1234567-9012 and more'
+    assert wrapped([note], 9) == '1234567-9012\n  and\n  more'
