@@ -23,7 +23,7 @@ from csv_plugin.core.measurement_units import measurement_notes
 from csv_plugin.core.metrics import known_mean
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import MEAN_ERROR, Overall, mean_misses
-from csv_plugin.core.predictions import (NOT_YET, OBSERVED, Missing,
+from csv_plugin.core.predictions import (NOT_YET, OBSERVED, Miss, Missing,
                                          Predictions, misses)
 from csv_plugin.core.predictor import BenchmarkFit, Predictor
 

@@ -7,7 +7,7 @@ from subprocess import PIPE, Popen
 
 import pytest
 
-from csv_plugin.cli.arguments import check_folder, exit_code
+from csv_plugin.cli.arguments import check_folder, exit_code, print_json
 from csv_plugin.core.conventions import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,3 +74,10 @@ def test_folders_are_checked_before_the_work(tmp_path):
     for path in (file, file / 'deeper', Path('/proc/new/deeper')):
         with pytest.raises((InputError, OSError)):
             check_folder(path)
+
+
+def test_json_keeps_all_letters_and_has_no_nan(capsys):
+    print_json({'é': [1]})
+    assert capsys.readouterr().out == '{\n "é": [\n  1\n ]\n}\n'
+    with pytest.raises(ValueError):
+        print_json(float('nan'))

@@ -9,8 +9,8 @@ from csv_plugin.core.families import family_numbers
 from csv_plugin.core.kernels import (PARTS, AnswerStandardiser, Standardiser,
                                      UnitLosses, covariances, middle_and_width,
                                      noise_of_units, parts_of_benchmark,
-                                     shared_parts, typical_losses, variances,
-                                     wiener)
+                                     shared_parts, slope_of_wiener,
+                                     typical_losses, variances, wiener)
 from csv_plugin.core.settings import Settings
 from tests.core.worlds import FAMILIES, KINDS, N_MODELS, N_UNITS, plain
 
@@ -107,6 +107,14 @@ def test_the_bend_is_a_wiener_process_integrated_once():
     ] for a in ends]
     np.testing.assert_allclose(wiener(ends, ends), expected, rtol=1e-3)
     assert not wiener(np.array([-1.]), ends).any()
+
+
+def test_slopes_of_the_bend_are_its_derivatives():
+    """Also where the curve is 0, and beyond the other argument."""
+    first, second = np.array([-.4, .3, .9, 1.7]), np.array([-.2, .5, 1.2])
+    up, down = (wiener(first + step, second) for step in (1e-5, -1e-5))
+    np.testing.assert_allclose(
+        slope_of_wiener(first, second), (up - down) / 2e-5, atol=1e-9)
 
 
 @pytest.mark.parametrize('kind', KINDS)

@@ -1,6 +1,7 @@
 """Benchmarks at chance, and those that count."""
 import numpy as np
 import pytest
+from scipy import optimize, stats
 
 from csv_plugin.core.observed import Observed, at_chance
 
@@ -29,6 +30,30 @@ def test_benchmarks_that_emerge_are_not():
 
 def test_models_below_chance_are_at_chance():
     assert at_chance(np.linspace(.05, .25, N), .25, 500)
+
+
+@pytest.mark.parametrize('n_models', [1, 3, 40])
+@pytest.mark.parametrize('chance, share, n_items', [
+    (.25, .25, 500), (0, .01, 100), (1, .99, 100), (.5, .5, 1), (.5, .5, 2),
+    (.25, .25, 0)
+])  # yapf: disable
+def test_the_level_of_the_test_is_one_percent(n_models, chance, share,
+                                              n_items):
+    """By the mixture of distributions, half of the models below chance."""
+    # An unknown number of items counts as 1,000, and 1 item as 2.
+    used = max(n_items or 1000, 2)
+    deviation = np.sqrt(share * (1 - share) / used)
+    n_above = np.arange(n_models + 1)
+    weights = stats.binom.pmf(n_above, n_models, .5)
+
+    def p_value(rise):
+        statistic = n_models * (rise / deviation)**2
+        return weights[1:] @ stats.chi2.sf(statistic, n_above[1:])
+
+    rise = optimize.brentq(lambda rise: p_value(rise) - .01, 1e-9, 2)
+    for factor, may_guess in ((.999, True), (1.001, False)):
+        accuracy = np.full(n_models, chance + factor * rise)
+        assert at_chance(accuracy, chance, n_items) == may_guess
 
 
 def test_unknown_items_are_many():

@@ -15,7 +15,7 @@ from csv_plugin.core.overall import MeanView, Overall, RankRanges
 from csv_plugin.core.predictions import NOT_YET, Missing
 from csv_plugin.report.notes import (chance_notes, copy_notes, family_notes,
                                      findings, first_names, learning_notes,
-                                     mean_notes, outlier_notes,
+                                     mean_notes, outcome, outlier_notes,
                                      predictor_notes, range_note,
                                      shortage_notes)
 from tests.report.boards import NO_DUMP, make_cells, predict
@@ -165,6 +165,36 @@ def test_one_in_ten_is_outside_by_chance():
                           'intervals; about 3 are expected to lie outside: ')
 
 
+@pytest.mark.parametrize('low, high, n_counted', [
+    (0, 1, 5), (0, .99, 6), (.01, 1, 6)
+])  # yapf: disable
+def test_intervals_of_everything_leave_nothing_outside(low, high, n_counted):
+    """At most four of those outside of other intervals are named."""
+    cells = make_cells(MODELS, ['b'], ['p'], [.5, *5 * [.9]])
+    cells.predicted['p', 'm0', 'b'] = replace(predict(), low=low, high=high)
+    *_, far = found(cells)
+    assert far.startswith(f'p: 5 of {n_counted} observed accuracies lie ')
+    assert far.count('interval 30.0-50.0') == 4
+    assert far.endswith(' and 1 more.')
+
+
+def test_errors_of_all_predictors_in_a_line():
+    """On held-out models with an observed accuracy; intervals of the first."""
+    cells = make_cells(MODELS[:3], ['b'], ['p', 'q'], [.45, .6, .7])
+    cells.predicted['p', 'm2', 'b'] = predict(in_sample=True)
+    cells.observed['m1', 'b'] = NO_DUMP
+    assert [*outcome(cells.board().predictions)] == [
+        'Mean absolute error in points: p 5.0, q 17.5. 1 of 1 accuracies lie '
+        'in their 90% intervals.'
+    ]
+    cells.predicted['p', 'm0', 'b'] = predict(in_sample=True)
+    assert [*outcome(cells.board().predictions)
+            ] == ['Mean absolute error in points: q 17.5.']
+    for model in MODELS[:3]:
+        cells.observed[model, 'b'] = NO_DUMP
+    assert not [*outcome(cells.board().predictions)]
+
+
 def test_means_over_some_benchmarks():
     cells = make_cells(MODELS[:2], ('b0', 'b1', 'b2'), ('p', ), (0.4, 0.4))
     for model in MODELS[:2]:
@@ -271,7 +301,8 @@ def test_three_standard_errors_from_the_chance_level_are_told(
     ([.1, .6, .2, .09, .01], 'm1 (60%), m2 (20%), m0 (10%)'),
     ([.01, .98, .009, 0, .001], 'm1 (98%), m0 (1%)'),
     ([.009, .991, 0, 0, 0], 'm1 (99%)'),
-    ([np.nan, 1, np.nan, np.nan, np.nan], None),
+    ([.4, .6, *3 * [np.nan]], 'm1 (60%), m0 (40%)'),
+    ([np.nan, 1, *3 * [np.nan]], None),
 ])
 def test_at_most_three_models_are_named_as_perhaps_the_best(best, named):
     cells = make_cells(MODELS[:5], ('b0', 'b1'), ['p'])

@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from csv_plugin.core.overall import MeanView, RankRanges
 from csv_plugin.core.predictions import Missing
 from csv_plugin.report.leaderboards import Leaderboard
 from csv_plugin.report.overview import overview, shown_notes
@@ -51,6 +52,55 @@ def test_a_known_accuracy_stands_beside_its_prediction():
     header, _, sums = rows(table)
     assert header[:3] == ['benchmark', 'observed', 'predicted']
     assert sums[:3] == ['sums', '50.0', '30.0']
+
+
+def with_view(board, n):
+    """The board with intervals of means from 21 to 43 %, and ranks 1-n."""
+    low, high, first, last = np.repeat([[.21], [.43], [1], [n]], n, axis=1)
+    ranks = RankRanges(first, last, first / n)
+    views = {'ours': MeanView(low, high, ranks)}
+    return replace(board, overall=replace(board.overall, views=views))
+
+
+def test_the_table_of_one_model():
+    """The mean has the mark of known accuracies alone."""
+    in_sample = np.array([[[False], [True]]])
+    far = np.array([[[True], [False]]])
+    board = board_of(['mine'], ['sums', 'swaps'], known=True,
+                     in_sample=in_sample, extrapolated=far)  # yapf: disable
+    table, _ = overview(with_view(board, 1), 80)
+    assert table.splitlines() == [
+        'benchmark  observed  predicted     interval  chance',
+        '---------  --------  ---------  -  --------  ------',
+        'mean of 2      50.0       30.0  *     21-43',
+        'sums           50.0       30.0  >     20-40      25',
+        'swaps          50.0       30.0  *     20-40      25',
+    ]
+
+
+@pytest.mark.parametrize('width, left_out', [
+    (63, ''),
+    (62, 'intervals of single benchmarks'),
+    (47, 'intervals of single benchmarks'),
+    (46, 'intervals of single benchmarks, and 1 of 2 benchmarks'),
+])
+def test_the_table_of_several_models(width, left_out):
+    board = with_view(board_of(['weak', 'best'], ['a', 'b'], known=True), 2)
+    whole = [
+        'model  observed     mean of 2  rank             a             b',
+        '-----  --------  ------------  ----  ------------  ------------',
+        'best       50.0  40.0 (21-43)   1-2  40.0 (30-50)  40.0 (30-50)',
+        'weak       50.0  30.0 (21-43)   1-2  30.0 (20-40)  30.0 (20-40)',
+    ]
+    table, missing = overview(board, width)
+    lines = table.splitlines()
+    assert missing == left_out
+    if not left_out:
+        assert lines == whole
+    else:
+        assert len(lines[0]) == (47 if width > 46 else 41)
+        assert [line[:35] for line in lines] == [line[:35] for line in whole]
+        assert lines[2][35:].split() == ['40.0'] * (2 if width > 46 else 1)
 
 
 @pytest.mark.parametrize('width, cell', [(70, '40.0'), (160, '40.0 (30-50)')])

@@ -9,7 +9,9 @@ from csv_plugin.core.overall import rank_ranges
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.triage.result import (FINISHED, GO_ON, NOT_BEGUN, STOP,
                                       TrainingEnd, Triage)
+from tests.triage.test_forecasting import make_run
 
+NAN = float('nan')
 NOISE = np.random.default_rng(0).normal(size=(4000, 4))
 
 
@@ -102,6 +104,25 @@ def test_a_run_that_may_end_a_point_below_the_best_goes_on():
     assert judged([.53, .50], .006).verdicts == (GO_ON, STOP)
 
 
+@pytest.mark.parametrize('n_near, value, verdict', [
+    (6, .4901, GO_ON), (5, .4901, GO_ON), (4, .4901, STOP), (100, .4899, STOP)
+])  # yapf: disable
+def test_five_percent_within_a_point_are_enough(n_near, value, verdict):
+    draws = np.full((100, 2), .5)
+    draws[:, 1] = np.where(np.arange(100) < n_near, value, .3)
+    ends = [TrainingEnd('a', 1, 2), TrainingEnd('b', 1, 2)]
+    triage = Triage.of('tokens', [], table(''), ends, table('ab'),
+                       Draws(draws), [])
+    assert triage.verdicts == (GO_ON, verdict)
+
+
+@pytest.mark.parametrize('budget, verdict', [(1.04, STOP), (1.06, GO_ON)])
+def test_budgets_that_differ_by_five_percent_are_equal(budget, verdict):
+    triage = judged([.6, .3], budgets=[budget, 1.])
+    assert triage.verdicts == (GO_ON, verdict)
+    assert np.isnan(triage.orders[MEAN].best[1]) == (verdict == GO_ON)
+
+
 def test_runs_compete_with_those_of_their_budget_or_a_smaller_one():
     triage = judged([.60, .31, .30], budgets=[2.0, 1.0, 2.0])
     assert names(triage) == 'abc'
@@ -163,6 +184,53 @@ def test_means_are_over_the_main_benchmarks():
                         TrainingEnd('b', 1, 2)], part, both, [])
     assert np.array(triage.orders[MEAN]) == pytest.approx(
         np.array(triage.orders['easy']))
+
+
+def test_without_main_benchmarks_means_are_over_all():
+    part = replace(table('ab'), outside_means=('easy', 'hard'))
+    draws = Draws(np.array([.5, .3]) + .01 * NOISE[:, :2])
+    triage = Triage.of('tokens', [], table(''),
+                       [TrainingEnd('a', 1, 2),
+                        TrainingEnd('b', 1, 2)], part, draws, [])
+    assert triage.means[0] == pytest.approx([.5, .3], abs=.01)
+
+
+def test_runs_stand_in_the_tables_with_budgets_and_reasons():
+    unknown = replace(make_run('b', n=2), budget=NAN)
+    runs = [make_run('a', n=3), unknown, make_run('c', n=1)]
+    runs = [replace(run, budget_source='table') for run in runs]
+    points = [name for run in runs for name in run.checkpoints]
+    ends = [TrainingEnd('a', 70, 200)]
+    triage = Triage.of('tokens', runs, table(points), ends, table('a'),
+                       Draws(.5 + .01 * NOISE[:, :1]), [], {
+                           'b': 'why',
+                           'c': 'too early'
+                       })
+    assert [row[:3] for row in triage.checkpoint_rows()] == [
+        ['checkpoint', 'tokens', 'of budget'],
+        ['a@0.1', '20', '10%'], ['a@0.2', '40', '20%'],
+        ['a@0.35', '70', '35%'], ['b@0.1', '20', '-'],
+        ['b@0.2', '40', '-'], ['c@0.1', '20', '10%']
+    ]  # yapf: disable
+    cells = ['50.0 (40-60)'] * 2
+    assert triage.forecast_rows() == [
+        ['run', 'from', 'mean', 'easy', 'hard'],
+        ['a', '35%', '50.0 (48-52)', *cells],
+        ['b', '-', '-', '-', '-'], ['c', '10%', '-', '-', '-']
+    ]  # yapf: disable
+    assert triage.budget_lines() == ['Budget: 200 tokens (table) for a, c.']
+    assert triage.budget_records() == [
+        dict(run='a', budget=200, source='table'),
+        dict(run='b', budget=None, source=None),
+        dict(run='c', budget=200, source='table')
+    ]  # yapf: disable
+    shares = [(row['checkpoint'], row['share'])
+              for row in triage.checkpoint_records()
+              if row['benchmark'] == 'easy']  # yapf: disable
+    assert shares[2:4] == [('a@0.35', .35), ('b@0.1', None)]
+    known = replace(triage, runs=(runs[0], runs[2]))
+    assert known.budget_lines() == ['Budget: 200 tokens (table).']
+    assert replace(triage, runs=(unknown, )).budget_lines() == []
 
 
 def test_marks_of_means_are_those_of_leaderboards():

@@ -82,6 +82,66 @@ def test_families_are_pulled_to_the_law():
     np.testing.assert_allclose(new, (a + b) / 2)
 
 
+def test_the_law_is_a_ridge_regression():
+    """Offsets of families are penalised, and factors hardly."""
+    models, features = world(3, offset=0.1, noise=0.05)
+    sizes, logs = [*models.values()], np.log(features.values)
+    powers = amounts_of(sizes)**-.2
+    families = np.array([row.family for row in sizes])
+
+    def design(rows):
+        standardised = (amounts_of(rows)**-.2 - powers.mean(0)) / powers.std(0)
+        own = np.array([row.family for row in rows])[:, None]
+        return np.column_stack(
+            [np.ones(len(rows)), standardised, own == np.unique(families)])
+
+    penalties = np.diag(np.sqrt([0, 1e-3, 1e-3, 1, 1, 1]))
+    coefficients, *_ = np.linalg.lstsq(
+        np.vstack([design(sizes), penalties]),
+        np.vstack([logs, np.zeros((6, 3))]),
+        rcond=None)
+    targets = [LARGE, replace(LARGE, family=NEW), sizes[20]]
+    np.testing.assert_allclose(
+        LossLaw(sizes, logs).logs(targets),
+        design(targets) @ coefficients,
+        rtol=1e-8)
+
+
+@pytest.mark.parametrize('is_new', [False, True])
+@pytest.mark.parametrize('noise, jump', [(.05, 0), (.01, .5)])
+def test_back_tests_are_the_larger_errors_of_two_kinds(is_new, noise, jump):
+    """Each model or family left out; or models with more compute."""
+    models, features = world(3, offset=0.05, noise=noise)
+    sizes = [*models.values()]
+    compute = np.log(amounts_of(sizes)).sum(axis=1)
+    logs = np.log(features.values)
+    families = np.array([row.family for row in sizes])
+    groups = families if is_new else np.arange(len(sizes))
+    order = np.argsort(compute, kind='stable')
+    logs[order[38:]] += jump
+    kinds = [
+        [(groups != group, groups == group) for group in np.unique(groups)],
+        [(order[:n], order[n:]) for n in (22, 30, 38)],
+    ]  # yapf: disable
+    found = []
+    for splits in kinds:
+        errors = []
+        for kept, out in splits:
+            known = [*np.array(sizes, object)[kept]]
+            targets = [*np.array(sizes, object)[out]]
+            if is_new:
+                targets = [replace(target, family=NEW) for target in targets]
+            reached = compute[kept]
+            beyond = np.maximum(compute[out] - reached.max(), 0)
+            growth = 1 + beyond / max(reached.std(), .5)
+            error = logs[out] - LossLaw(known, logs[kept]).logs(targets)
+            errors.append(error / growth[:, None])
+        found.append(np.concatenate(errors))
+    larger = max(found, key=rms)
+    assert (larger is found[1]) == (jump > 0)
+    np.testing.assert_allclose(back_test(logs, sizes, is_new), larger)
+
+
 def test_errors_of_the_law_widen_intervals_of_the_predictor():
     models, features = world(noise=0.02)
     predictor = predictor_of(models, features)
