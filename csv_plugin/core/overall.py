@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from csv_plugin.core import metrics
 from csv_plugin.core.accuracies import indices_of
 from csv_plugin.core.arrays import Booleans, Floats
-from csv_plugin.core.formatting import percent
 from csv_plugin.core.joint import DRAWS, Joint
 from csv_plugin.core.predictions import Miss, Predictions, farthest_first
 
