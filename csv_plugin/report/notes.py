@@ -17,8 +17,7 @@ from csv_plugin.core.arrays import Floats
 from csv_plugin.core.escaping import same_look
 from csv_plugin.core.far_models import far_notes
 from csv_plugin.core.formatting import (all_or_first_names, first_names,
-                                        grouped, interval, labelled, number,
-                                        percent)
+                                        grouped, labelled, number, percent)
 from csv_plugin.core.measurement_units import measurement_notes
 from csv_plugin.core.metrics import known_mean
 from csv_plugin.core.model_losses import MIXED

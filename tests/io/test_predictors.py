@@ -92,8 +92,11 @@ def test_predictors_are_read_as_they_were_written(name, tmp_path):
     save_predictor(before, tmp_path / 'a')
     after = load_predictor(str(tmp_path / 'a'))
     for found, expected in zip(after.benchmarks, before.benchmarks):
-        assert_same(found.error, expected.error)
-        assert replace(found, error=expected.error) == expected
+        errors = dict(
+            error=expected.error, expected_error=expected.expected_error)
+        for field, error in errors.items():
+            assert_same(getattr(found, field), error)
+        assert replace(found, **errors) == expected
     assert len(after.benchmarks) == len(before.benchmarks)
     assert repr(after) == repr(before)
     for part in ('names', 'main', 'fit_models', 'families', 'outliers'):

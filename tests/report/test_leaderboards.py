@@ -304,8 +304,8 @@ def test_files(tmp_path):
         'difference': None,
         'in_sample': 0,
         'observed_rank': None,
-        'best_rank': 1,
-        'worst_rank': 1,
+        'best_rank': None,
+        'worst_rank': None,
         'probability_best': None
     }
     assert means[0]['difference'] == -10 and means[0]['observed_rank'] == 1

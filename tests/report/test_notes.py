@@ -173,7 +173,7 @@ def test_intervals_of_everything_leave_nothing_outside(low, high, n_counted):
     cells = make_cells(MODELS, ['b'], ['p'], [.5, *5 * [.9]])
     cells.predicted['p', 'm0', 'b'] = replace(predict(), low=low, high=high)
     *_, far = found(cells)
-    assert far.startswith(f'p: 5 of {n_counted} observed accuracies lie ')
+    assert far.startswith(f'5 of {n_counted} observed accuracies lie ')
     assert far.count('interval 30.0-50.0') == 4
     assert far.endswith(' and 1 more.')
 

@@ -82,7 +82,7 @@ def test_the_table_of_one_model():
     (63, ''),
     (62, 'intervals of single benchmarks'),
     (47, 'intervals of single benchmarks'),
-    (46, 'intervals of single benchmarks, and 1 of 2 benchmarks'),
+    (46, 'intervals of single benchmarks, 1 of 2 benchmarks'),
 ])
 def test_the_table_of_several_models(width, left_out):
     board = with_view(board_of(['weak', 'best'], ['a', 'b'], known=True), 2)

@@ -324,7 +324,7 @@ def test_only_models_that_are_predicted_are_called_far(tmp_path, study):
              (tmp_path / 'r.md').read_text('utf-8')]  # yapf: disable
     for text in texts:
         note = ' '.join(text.split())
-        assert 'ar from the training models (>): all 2 models. ' in note
+        assert 'larger errors: all 2 models. ' in note
 
 
 def test_leaderboard(study):

@@ -28,5 +28,9 @@ def test_budgets_far_outside_of_the_earlier_ones_are_told():
     # Finished runs are not forecast, and nothing is without earlier runs.
     assert not [*notes_on_budgets('steps', runs_of(10, 900), earlier, {})]
     far = runs_of(10, 900, n=3)
-    assert not [*notes_on_budgets('steps', far, EarlierRuns([]))]
+    assert not [*notes_on_budgets('steps', far, EarlierRuns([]), {})]
+    # Nor are budgets of runs told that are not forecast.
+    only, = notes_on_budgets('tokens', runs_of(49, 400, n=3), earlier,
+                             {'run of 49': 'why'})
+    assert only.startswith('run of 400: ')
     assert np.array_equal(far[0].shares, SHARES[:3])

@@ -214,7 +214,7 @@ def test_runs_stand_in_the_tables_with_budgets_and_reasons():
     ]  # yapf: disable
     cells = ['50.0 (40-60)'] * 2
     assert triage.forecast_rows() == [
-        ['run', 'from', 'mean', 'easy', 'hard'],
+        ['run', 'from', 'mean of 2', 'easy', 'hard'],
         ['a', '35%', '50.0 (48-52)', *cells],
         ['b', '-', '-', '-', '-'], ['c', '10%', '-', '-', '-']
     ]  # yapf: disable
