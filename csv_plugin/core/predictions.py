@@ -621,7 +621,7 @@ class Predictions(PublicNames):
             return []
         names = shortened(', '.join(named.values()), 300)
         return [
-            f'known accuracies far from what losses predict: {names}. Check '
+            f'Known accuracies far from what losses predict: {names}. Check '
             'that they are fractions, and accuracies of these models.'
         ]
 

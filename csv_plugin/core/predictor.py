@@ -521,6 +521,8 @@ class Predictor(PublicNames):
             table,
             with_scores=changed[:, :, None],
             contradicted=contradicted[:, :, None],
+            # A known accuracy is no prediction that could lie far off.
+            extrapolated=table.extrapolated & ~seen[:, :, None],
             in_sample=table.in_sample | seen[:, :, None])
         return table, joint
 

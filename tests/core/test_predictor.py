@@ -245,8 +245,9 @@ def test_known_accuracies_far_from_predictions_are_named(tables):
                     [.01, before.at(second, 'easy').value]))
     cell = odd.at(first, 'easy')
     assert cell.value == cell.low == cell.high == .01
+    assert not cell.extrapolated
     note, = odd.contradictions()
-    assert note.startswith('known accuracies far from what losses predict: '
+    assert note.startswith('Known accuracies far from what losses predict: '
                            f'{first} on easy (1.0, predicted '
                            f'{100 * predicted:.1f}). Check that')
     # Predictions of some models keep the note on these models.
