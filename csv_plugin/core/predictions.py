@@ -485,7 +485,7 @@ class Predictions(PublicNames):
         Marks that no cell has are left out.
         """
         share = '' if np.isnan(self.level) else f'{self.level:.0%} '
-        lines = [f'Percent ({share}interval).']
+        lines = [f'Percent ({share}interval, rounded outwards).']
         if any(self.rules_nothing_out(name).any() for name in self.methods):
             lines.append(f'{ANY}: all from guessing or below to 100.')
         is_shown = np.isfinite(self.values)

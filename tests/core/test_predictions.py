@@ -280,7 +280,7 @@ def test_means_are_over_what_all_methods_count():
 def test_marks_are_explained():
     none = np.zeros((3, 2, 2), bool)
     plain = cube(at_chance=none, in_sample=none, extrapolated=none)
-    assert plain.legend() == ['Percent (90% interval).']
+    assert plain.legend() == ['Percent (90% interval, rounded outwards).']
     some = none.copy()
     some[0] = True
     for part, mark in (('at_chance', '?'), ('with_scores', '+')):

@@ -81,7 +81,7 @@ def test_text():
         'm2                   40.0  40.0 (30-45)   +0.0  40.0 (30-45)   +0.0',
         'mean abs. error                            6.7                  5.0',
         '',
-        'Percent (90% interval).',
+        'Percent (90% interval, rounded outwards).',
         'diff is predicted minus observed.',
         'mean-loss of m1 on bench-0: no dump',
         'predicted: 2 of 3 observed accuracies lie outside of their '
@@ -124,7 +124,7 @@ def test_text_without_real_scores():
         '-----  ---------  ----  ------------  ------------',
         'm0          40.0     1  40.0 (30-45)  40.0 (30-45)',
     ]
-    assert lines[6] == '' and lines[7].startswith('Percent (90% interval)')
+    assert lines[6] == '' and lines[7].startswith('Percent (90% ')
     cells.predicted['predicted', 'm1', 'bench-1'] = replace(
         UNEVEN, in_sample=True)
     lines = as_text(cells.board()).splitlines()
@@ -372,7 +372,7 @@ def test_legends_explain_what_a_table_shows():
     board = cells.board()
     assert of_errors in notes_on_main(board)
     shown = as_short_text(board, 80, 'board.txt')
-    assert 'Percent (90% interval).' in shown and far in shown
+    assert 'Percent (90% interval' in shown and far in shown
 
 
 def test_no_row_of_errors_where_all_accuracies_are_known():
