@@ -74,15 +74,15 @@ def moments(mean: NDArray,
             variance: NDArray,
             floor: NDArray,
             noise: NDArray,
-            n_nodes: int = 9) -> tuple[NDArray, NDArray]:
+            n_nodes: int = 41) -> tuple[NDArray, NDArray]:
     """Return means and standard deviations of accuracies, `(M, B)` each.
 
     Exponents are normally distributed; `mean` and `variance` are `(M, B)`. To
     the variance of accuracies that follows, noise of items is added: `noise *
     p (1 - p)`, where p is the mean accuracy. `floor` and `noise` are `(B,)`.
-    Integrals over exponents are computed by Gauss-Hermite quadrature. With
-    nine nodes, means are right to .05 points for standard deviations of
-    exponents up to 2, as they mostly are in fits; with 41 nodes, up to 4.
+    Integrals over exponents are computed by Gauss-Hermite quadrature with
+    `n_nodes` nodes. With 41 nodes, means are right to .05 points for standard
+    deviations of exponents up to 4; with nine nodes, up to 2.
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
     weights = weights / weights.sum()

@@ -197,10 +197,7 @@ class Joint:
     def _moments(self) -> tuple[NDArray, NDArray]:
         """Means and standard deviations of accuracies, `(M, B)` each."""
         model = self.model
-        # Models far from the training models have uncertain exponents, so the
-        # integrals need more nodes than in fits.
-        return moments(
-            self.mean, self.variance, model.floor, model.noise, n_nodes=41)
+        return moments(self.mean, self.variance, model.floor, model.noise)
 
     @property
     def is_known(self) -> Booleans:

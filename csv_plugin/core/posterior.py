@@ -728,7 +728,10 @@ class Posterior:
         """
         mean, variance = self.families_left_out()
         floor = self.floor
-        predicted, deviation = moments(mean, variance, floor, self.noise)
+        # Few nodes, as many fits are compared and exponents of fitted models
+        # are not very uncertain.
+        predicted, deviation = moments(
+            mean, variance, floor, self.noise, n_nodes=9)
         errors = self.accuracies - predicted
         return errors / deviation, deviation
 

@@ -235,7 +235,7 @@ def test_intervals_and_sums_are_as_by_the_formulas(covariances):
     model, quantile = joint.model, STRETCH * t.ppf(.9, DEGREES)
     deviation = np.sqrt(joint.variance)
     expected, errors = moments(joint.mean, joint.variance, model.floor,
-                               model.noise, 41)
+                               model.noise)
     np.testing.assert_allclose(joint.accuracies, expected)
     np.testing.assert_allclose(joint.expected_errors, STRETCH * errors)
     ends = [
