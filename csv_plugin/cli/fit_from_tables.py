@@ -121,8 +121,8 @@ def _fitted_to(args: argparse.Namespace, n_models: int) -> list[str]:
     noun = 'split' if len(others) == 1 else 'splits'
     return [
         f'The saved predictor is fitted to all {n_models} models, including '
-        f'the {noun} {", ".join(others)}: salience predict marks them '
-        'with *.'
+        f'the {noun} {", ".join(others)}: salience predict marks all of these '
+        'models with *.'
     ]
 
 

@@ -193,7 +193,7 @@ def families_of_models(families: Mapping[str, str],
             similar = ''
             if model not in families:
                 similar = nearest_names([model], families)
-            raise InputError('families', 'the family of every model',
+            raise InputError('families', 'the family of every model, a text',
                              f'{family!r} of {model!r}',
                              f'{similar}Name the family of this model.')
         found.append(family)

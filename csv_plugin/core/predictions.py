@@ -509,13 +509,13 @@ class Predictions(PublicNames):
     def notes(self) -> tuple[str, ...]:
         """What to know of these predictions, as the command prints it.
 
-        One line each: the legend, which explains the marks that occur, and
-        the models that are far from the training models or seem to have losses
-        in another unit.
+        One line each: the legend, which explains the marks that occur, models
+        that are far from the training models or seem to have losses in another
+        unit, and known accuracies far from what losses predict.
         """
         if not np.isfinite(self.values).any():
             return ()
-        return (*self.legend(), *far_notes(self))
+        return (*self.legend(), *far_notes(self), *self.contradictions())
 
     @property
     def main(self) -> tuple[str, ...]:

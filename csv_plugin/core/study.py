@@ -96,10 +96,13 @@ class Study:
         """Return the mean errors of each method, in points of accuracy."""
         methods = self.predictions.methods
         by_method = {method: self.errors(method) for method in methods}
-        # The main benchmarks with an error of the method under study.
+        # The main benchmarks with an error of the method under study, without
+        # benchmarks that are not predictable yet.
+        not_yet = self.predictions.not_yet
         judged = []
         for name in self.predictions.main:
-            if not np.isnan(by_method[methods[0]][name].mae):
+            error = by_method[methods[0]][name].mae
+            if name not in not_yet and not np.isnan(error):
                 judged.append(name)
         rows = [['method', 'mean abs. error', 'coverage']]
         for method, errors in by_method.items():

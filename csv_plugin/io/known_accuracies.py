@@ -49,7 +49,7 @@ def read_known(path: FilePath,
     if np.isnan(known.values).all() and not may_come:
         raise InputError(
             file, 'accuracies of models with losses, on benchmarks of the '
-            'predictor', 'none', 'Correct the names.')
+            'predictor', 'none', 'Add accuracies, or correct the names.')
     return known, notes
 
 

@@ -69,7 +69,7 @@ def _contradicting(comparison: Comparison) -> str:
     opposite = {BETTER: WORSE, WORSE: BETTER}.get(comparison.verdict)
     names = []
     for difference in comparison.of_kind(OBSERVED):
-        if difference.verdict == opposite:
+        if difference.verdict == opposite and difference.benchmark != MEAN:
             names.append(difference.benchmark)
     if not names:
         return ''
@@ -160,8 +160,8 @@ def _legend(comparison: Comparison) -> list[str]:
     if comparison.of_kind(PREDICTED):
         legend += _where_to_run(comparison)
     if comparison.answers:
-        legend.append('p: two-sided p-value of the observed difference, by '
-                      'the noise that its verdict is taken from. Needed: '
+        legend.append('p: two-sided p-value of the observed difference, from '
+                      'the same noise as its interval. Needed: '
                       'number of items that would make the margin detectable. '
                       'Worth: number of items with an error as small as that '
                       'of the prediction.')
@@ -218,7 +218,7 @@ def _where_to_run(comparison: Comparison) -> list[str]:
         'By items: the smallest difference that running both models on the '
         'benchmark would show, if their answers are not paired.'
     ]
-    would = 'Losses do not decide, and a run would'
+    would = 'Predicted differences do not decide, and a run would'
     groups = [
         ('Losses decide on', decided),
         (f'{would} show the predicted difference, on', worth_running),

@@ -11,7 +11,7 @@ import numpy as np
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.arrays import Floats
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.formatting import or_none, percent
+from csv_plugin.core.formatting import grouped, labelled, or_none, percent
 from csv_plugin.core.model_losses import mixed_engine_notes
 from csv_plugin.core.overall import NamedJoint, Overall
 from csv_plugin.core.predicting import (ColumnsByLabel, ObservedAccuracies,
@@ -319,11 +319,11 @@ def predict_columns(
 
 
 def _copies(columns: ColumnsByLabel, predictors: Predictors) -> list[str]:
-    """Return the lines of `copy_notes`, with the label of the predictor.
+    """Return the lines of `copy_notes`, with the labels of the predictors.
 
     They call models by their names in files, as the predictor does.
     """
-    lines = []
+    notes = []
     for label, predictor in predictors.items():
         if isinstance(predictor, Missing):
             continue
@@ -335,7 +335,10 @@ def _copies(columns: ColumnsByLabel, predictors: Predictors) -> list[str]:
             if isinstance(table, FeatureTable):
                 predicted[model] = table.values[:, counted]
         for note in copy_notes(fitted, predicted):
-            lines.append(f'{label}, {note}')
+            notes.append((note, label))
+    lines = []
+    for note, labels in grouped(notes).items():
+        lines.append(labelled(labels, [*predictors], note))
     return lines
 
 

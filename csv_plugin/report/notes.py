@@ -333,7 +333,7 @@ def mean_notes(overall: Overall, level: float) -> Iterator[str]:
 
 def range_note(level: float) -> str:
     """Return the note on ranges of ranks that hold with this probability."""
-    return ('ranks such as 2-4: the losses cannot order these models; the '
+    return ('Ranks such as 2-4: the losses cannot order these models; the '
             f'rank lies there with a probability of {level:.0%}.')
 
 
@@ -342,9 +342,8 @@ def predictor_notes(predictors: Mapping[str, Predictor | Missing],
     """Return lines with the files of predictors, and notes on training.
 
     Each line begins with the label of its predictor, if there are several. The
-    reason why a
-    predictor is unusable is returned only if all predictors are unusable;
-    otherwise the notes on missing numbers state this reason.
+    reason why a predictor is unusable is returned only if all predictors are
+    unusable; otherwise the notes on missing numbers state this reason.
     """
     lines = []
     unusable = []
@@ -566,9 +565,9 @@ def family_notes(families: Mapping[str, str],
                  losses: Mapping[str, NDArray]) -> list[str]:
     """Return lines on names that look alike, and on models with equal losses.
 
-    Equal losses are reported if the models have different families. Both
-    arguments map models to values; `losses` has all losses of each model as an
-    array of any shape.
+    Equal losses are reported if the models have different families, and more
+    than one loss each. Both arguments map models to values; `losses` has all
+    losses of each model as an array of any shape.
     """
     lines = []
     in_use = [families[model] for model in losses]
@@ -580,7 +579,8 @@ def family_notes(families: Mapping[str, str],
                      'remove all but one.')
     by_losses = []
     for model, own_losses in losses.items():
-        by_losses.append((own_losses.tobytes(), model))
+        if own_losses.size > 1:
+            by_losses.append((own_losses.tobytes(), model))
     for models in grouped(by_losses).values():
         own_families = {families[model] for model in models}
         if len(own_families) > 1:
@@ -599,7 +599,8 @@ def copy_notes(fitted: Mapping[str, NDArray],
     further line names predicted models with the name of a training model and
     other losses. Both arguments map models to arrays with their losses, in the
     same columns: `fitted` the training models, and `predicted` the models to
-    predict, which may be training models.
+    predict, which may be training models. A single loss for each model may be
+    the same by chance, if it is rounded, so then there is no line on copies.
     """
     losses = {model: _hash(part) for model, part in fitted.items()}
     model_of: dict[bytes, str] = {}
@@ -613,7 +614,7 @@ def copy_notes(fitted: Mapping[str, NDArray],
             continue
         if model in losses:
             renamed.append(model)
-        if own_losses in model_of:
+        if own_losses in model_of and part.size > 1:
             original = model_of[own_losses]
             copies.append(f'{model} (same losses as {original})')
     lines = []

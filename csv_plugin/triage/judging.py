@@ -135,7 +135,6 @@ def judge(
     for run_name in sorted({point.run for point in chosen.values()}):
         if run_name not in begun:
             not_forecast[run_name] = 'there is no checkpoint yet.'
-    measure = unit_of_training([*chosen.values()])
     notes = []
     for name, reason in refused.items():
         notes.append(f'{name} is left out: {reason}')

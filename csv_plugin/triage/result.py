@@ -285,7 +285,8 @@ class Triage:
         accuracy on one of its benchmarks is known.
         """
         in_mean = _in_mean(self.forecasts)
-        header = ['run', 'from', f'{MEAN} of {len(in_mean)}']
+        mean = f'{MEAN} of {len(in_mean)}' if len(in_mean) else MEAN
+        header = ['run', 'from', mean]
         if self.is_ranked:
             header += ['rank', 'best', 'verdict']
         rows = [[*header, *self.benchmarks]]

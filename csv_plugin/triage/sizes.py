@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.arrays import Floats
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.formatting import short_count
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.future_losses import (LossForecast, Split,
                                              worse_and_better)
@@ -262,10 +263,16 @@ def check_target(models: Mapping[str, ModelInfo], params: float,
     )
     for option, number, least, unit in checks:
         if number < least:
+            # As it would be if it had been given in billions.
+            in_billions = 1e9 * number
+            most = least / least_share**2
+            remedy = 'Forecast a model of a size like those of the models.'
+            if least <= in_billions <= most:
+                remedy = f'Did you mean {short_count(in_billions)}?'
             raise InputError(
-                option, f'{least:.3g} {unit} or more, a thousandth of the '
-                'smallest model to forecast from', f'{number:g} {unit}',
-                f'Did you mean {number:g}e9, in billions?')
+                option, f'{short_count(least)} {unit} or more, a thousandth '
+                'of the smallest model to forecast from', f'{number:g} {unit}',
+                remedy)
 
 
 def targets_of(models: Mapping[str, ModelInfo], params_b: float,

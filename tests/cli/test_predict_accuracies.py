@@ -182,7 +182,7 @@ def test_means_are_over_the_main_benchmarks_of_the_fit(folder):
     assert row[1] == fit[2][3]
     # Models that cannot be told apart share possible ranks.
     assert any('-' in cells[2] for cells in predicted[2:])
-    assert 'ranks such as 2-4: ' in Path('out/leaderboard.txt').read_text()
+    assert 'Ranks such as 2-4: ' in Path('out/leaderboard.txt').read_text()
 
 
 @pytest.mark.parametrize('options, found', [

@@ -30,11 +30,17 @@ def study(tables) -> Study:
 
 
 def test_print_shows_errors_of_held_out_models(study):
-    """The mean over the main benchmarks with an error, by method."""
+    """The mean over the main benchmarks with an error, by method.
+
+    Benchmarks that are not predictable yet are left out.
+    """
     text = str(study)
+    assert study.predictions.not_yet
     for method in (SALIENCE, MEAN_LOSS):
-        errors = study.errors(method).values()
-        known = [part.mae for part in errors if part.n_models]
+        known = []
+        for name, errors in study.errors(method).items():
+            if errors.n_models and name not in study.predictions.not_yet:
+                known.append(errors.mae)
         mean = f'{100 * np.mean(known):.1f}'
         assert f'\n{method}  ' in text
         row, = [line for line in text.splitlines() if line.startswith(method)]

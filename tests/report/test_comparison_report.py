@@ -33,7 +33,7 @@ def test_benchmarks_are_grouped_by_what_a_run_would_show():
     def shown(a, b, **options):
         first, second = (tables.features.select((m, )) for m in (a, b))
         found = compare(first, second, predictor=predictor, **options)
-        return as_text(found, 1000)
+        return ' '.join(as_text(found, 1000).split())
 
     first = tables.features.select((ordered[11], ))
     second = tables.features.select((ordered[12], ))
@@ -71,8 +71,8 @@ def test_observed_accuracies_that_contradict_are_named_first():
     } for n in (90, 40)]  # yapf: disable
     by_loss = compare(of_a, of_b, answers=answers, decided_by='loss')
     assert conclusion(by_loss).startswith(
-        'B is better than A, although its observed accuracy is worse on exam, '
-        'mean: mean loss -0.5')
+        'B is better than A, although its observed accuracy is worse on exam: '
+        'mean loss -0.5')
     by_exam = compare(of_a, of_b, answers=answers, decided_by='exam')
     assert conclusion(by_exam).startswith('B is worse than A: accuracy on')
 

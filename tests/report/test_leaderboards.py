@@ -234,9 +234,9 @@ def test_copies_of_training_models_are_told():
     board = predict_columns({'p': tables}, dict(zip(losses, losses)),
                             {'p': predictor}, {'p': 'file'}, {})
     copies, renamed = board.notes[-3:-1]
-    assert 'p, copies of training models: a (same losses as fit-3). ' in copies
+    assert 'Copies of training models: a (same losses as fit-3). ' in copies
     assert renamed.startswith(
-        'p, named like training models, with other losses: fit-2. If')
+        'Named like training models, with other losses: fit-2. If')
 
 
 def test_known_scores_move_the_others():
