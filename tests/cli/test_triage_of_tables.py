@@ -330,10 +330,11 @@ def test_runs_are_checked_before_the_fit(options, tmp_path, capsys, no_fit,
 
 
 @pytest.mark.parametrize('size, message', [
-    (('7', '4000'), '--params: expected 1e+06 parameters or more, a thousandth'
-     ' of the smallest model to forecast from, found 7 parameters. Did you '
-     'mean 7e9, in billions?'),
-    (('7e9', '4000'), 'found 4000 tokens. Did you mean 4000e9, in billions?'),
+    (('7', '4000'), '--params: expected 1M parameters or more, a thousandth '
+     'of the smallest model to forecast from, found 7 parameters. Did you '
+     'mean 7B?'),
+    (('5e4', '4e12'), 'found 50000 parameters. Forecast a model of a size '),
+    (('7e9', '4000'), 'found 4000 tokens. Did you mean 4T?'),
 ])  # yapf: disable
 def test_sizes_in_billions_are_refused_before_the_fit(sized, capsys, no_fit,
                                                       size, message):

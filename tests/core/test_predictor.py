@@ -250,6 +250,7 @@ def test_known_accuracies_far_from_predictions_are_named(tables):
     assert note.startswith('Known accuracies far from what losses predict: '
                            f'{first} on easy (1.0, predicted '
                            f'{100 * predicted:.1f}). Check that')
+    assert odd.notes[-1] == note and note in str(odd).replace('\n  ', ' ')
     # Predictions of some models keep the note on these models.
     assert odd.select([first]).contradictions() == [note]
     assert odd.select([second]).contradictions() == []

@@ -371,6 +371,10 @@ def test_copies_of_training_models():
     found, = copy_notes(fitted, dict(m=near))
     assert found.startswith('named like training models, with other losses: m')
     assert len(copy_notes(fitted, dict(m=fitted['n']))) == 2
+    # A single rounded loss may be the same by chance.
+    single = {model: losses[:1] for model, losses in fitted.items()}
+    assert not copy_notes(single, dict(o=single['n']))
+    assert not family_notes(dict(m='a', n='b'), single)
 
 
 def test_models_outside_the_range_are_told():
