@@ -674,9 +674,17 @@ class Predictions(PublicNames):
         """Return the records as a pandas table.
 
         Names, predictions and limits of intervals are the first columns.
-        pandas must be installed.
+
+        Raises:
+            InputError: pandas is not installed.
         """
-        import pandas
+        try:
+            import pandas
+        except ModuleNotFoundError as error:
+            raise InputError(
+                'to_frame()', 'pandas', 'no package of this name',
+                'Install it: pip install pandas. records() needs none.'
+            ) from error
         records = list(self.records())
         table = pandas.DataFrame(records)
         first = ['model', 'benchmark', 'predicted', 'low', 'high']

@@ -15,7 +15,7 @@ from opencompass.summarizers.default import \
     model_abbr_from_cfg_used_in_summarizer
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
-from csv_plugin.core.conventions import InputError, check_unique
+from csv_plugin.core.conventions import InputError, check_choice, check_unique
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.predicting import Predictors, fitted_benchmarks
 from csv_plugin.core.predictions import Missing, check_labels
@@ -28,6 +28,9 @@ from csv_plugin.oc.classes import BenchmarkName, Entry, class_name, class_of
 
 #: Name of the summarizer whose arguments are checked.
 _SUMMARIZER = 'PredictedSummarizer'
+#: Its options in a config: its own, and those of OpenCompass's summarizers.
+_OPTIONS = ('type', 'predictors', 'benchmarks', 'known', 'dataset_abbrs',
+            'summary_groups', 'prompt_db')
 #: Classes of OpenCompass whose models run in LMDeploy.
 _LMDEPLOY = ('TurboMindModel', 'TurboMindModelwithChatTemplate')
 #: Groups of datasets whose averages every summary shows by default.
@@ -67,12 +70,22 @@ def check_run(config: Mapping[str, Any]) -> list[str]:
     return warnings
 
 
+def check_options(options: Iterable[str]) -> None:
+    """Raise an `InputError` for an option that the summarizer does not have.
+
+    `options` are the names of the options that a config gives it.
+    """
+    for name in options:
+        check_choice(f'option of {_SUMMARIZER}', name, _OPTIONS)
+
+
 def _check_summarizer(summarizer: Entry, models: Sequence[Any],
                       datasets: Sequence[Any]) -> Iterator[str]:
     """Check predictors, names of benchmarks and known accuracies.
 
     Yield possible mistakes, one line each.
     """
+    check_options(summarizer)
     present = list(map(dataset_abbr_from_cfg, datasets))
     benchmarks = summarizer.get('benchmarks', ())
     known = summarizer.get('known', False)

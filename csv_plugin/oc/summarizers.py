@@ -35,8 +35,8 @@ from csv_plugin.io.runs.run_scores import ENDS, PREDICTED_MODE
 from csv_plugin.oc.accelerators import apply_accelerator
 from csv_plugin.oc.run_checks import (COMMON_GROUPS, LOSS_INFERENCERS,
                                       check_benchmarks, check_models,
-                                      names_in_run, of_losses, predictor_files,
-                                      with_common_groups)
+                                      check_options, names_in_run, of_losses,
+                                      predictor_files, with_common_groups)
 from csv_plugin.oc.run_results import AccuracyRow, RunResults
 from csv_plugin.report.leaderboard_tables import (as_short_text,
                                                   write_leaderboard)
@@ -95,7 +95,7 @@ class PredictedSummarizer(DefaultSummarizer):
             added if the run has datasets of these groups.
 
     Raises:
-        InputError: Two models have the same name, or
+        InputError: An option is unknown, two models have the same name, or
             `run_checks.predictor_files` refuses an argument.
     """
 
@@ -105,6 +105,7 @@ class PredictedSummarizer(DefaultSummarizer):
                  benchmarks: Sequence[tuple[str, Any]] = (),
                  known: bool | str = False,
                  **kwargs: Any) -> None:
+        check_options(kwargs)
         apply_accelerator(config)
         groups = kwargs.get('summary_groups', ())
         kwargs['summary_groups'] = with_common_groups(groups,

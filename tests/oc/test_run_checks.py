@@ -49,6 +49,24 @@ def test_benchmarks_that_are_not_run_are_named():
     assert 'are not in this run' in no_texts
 
 
+def test_options_that_the_summarizer_does_not_have_are_refused():
+    config = dict(
+        models=[dict(abbr='m', type='HuggingFaceBaseModel')],
+        datasets=[EXAM],
+        summarizer=dict(
+            type='PredictedSummarizer',
+            predictor=[('predicted', str(shipped.PREDICTOR))]))
+    with pytest.raises(
+            InputError,
+            match='option of PredictedSummarizer: .*'
+            "found 'predictor'. Did you mean 'predictors'"):
+        check_run(config)
+    # Options of OpenCompass's summarizers.
+    config['summarizer'] = dict(
+        type='PredictedSummarizer', dataset_abbrs=['my_exam'])
+    assert check_run(config) == []
+
+
 @pytest.mark.parametrize('models, found', [
     ('m', ''),
     ('n', "expected accuracies of models with losses"),

@@ -701,3 +701,8 @@ def test_packaged_config(run, tmp_path, monkeypatch, chosen):
         'predicted': str(demo / 'predictor.safetensors'),
         'mean-loss': str(demo / 'predictor_mean_loss.safetensors')
     }
+
+
+def test_unknown_options_are_refused(run, predictors):
+    with pytest.raises(InputError, match="PredictedSummarizer.*'predicters'"):
+        PredictedSummarizer(make_config(run), predicters=predictors)
