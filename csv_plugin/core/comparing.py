@@ -19,7 +19,7 @@ from csv_plugin.core.differences import (Answers, difference_of_losses,
                                          differences_of_accuracies,
                                          differences_of_answers, pair_answers,
                                          predictable, predictable_main,
-                                         predicted_differences)
+                                         predicted_differences, without_items)
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.joint import Joint
@@ -131,6 +131,11 @@ def compare(a: Optional[Runs] = None,
     if accuracies is not None:
         of_a, of_b = accuracies
         found += differences_of_accuracies(of_a, of_b, level, margin)
+        left_out = without_items(of_a, of_b)
+        if left_out:
+            notes.append(f'{_listed_names(left_out)}: left out, as numbers of '
+                         'items are unknown and each side has a single run, '
+                         'so that nothing shows the noise.')
         if not runs_of_a:
             names_of_a = of_a.models
             names_of_b = of_b.models

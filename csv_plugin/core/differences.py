@@ -317,6 +317,21 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
     return found
 
 
+def without_items(a: AccuracyTable, b: AccuracyTable) -> list[str]:
+    """Return the benchmarks that `differences_of_accuracies` leaves out.
+
+    These are benchmarks with accuracies of all runs whose noise is unknown: A
+    and B have one run each, and the number of items is unknown.
+    """
+    if (len(a.models), len(b.models)) != (1, 1):
+        return []
+    found = []
+    for name, n_items in _items_of_both(a, b).items():
+        if not n_items and _is_complete(a, name) and _is_complete(b, name):
+            found.append(name)
+    return found
+
+
 def _items_of_both(a: AccuracyTable, b: AccuracyTable) -> dict[str, int]:
     """Return the number of items of each benchmark that is in both tables.
 

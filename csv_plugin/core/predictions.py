@@ -535,11 +535,14 @@ class Predictions(PublicNames):
     def difference(self, method: str) -> Floats:
         """Return predicted minus observed accuracies, `(M, B)`.
 
-        The difference is NaN where one of the two accuracies is missing.
+        The difference is NaN where one of the two accuracies is missing, and
+        where the accuracy was known, so that there was nothing to predict.
         """
         p = self._place('methods', method)
         predicted = self.values[:, :, p]
-        return predicted - self.observed
+        # A known accuracy is its own prediction, with no error.
+        was_known = self.expected_error[:, :, p] == 0
+        return np.where(was_known, np.nan, predicted - self.observed)
 
     def held_out(self, method: str) -> Booleans:
         """Return True for cells that can test the predictions, `(M, B)`.

@@ -104,7 +104,8 @@ class Leaderboard:
                 cell = row['model'], row['benchmark']
                 row['items'] = self.items.get(cell)
             row['difference'] = None
-            if predicted is not None and observed is not None:
+            was_known = record['expected_error'] == 0
+            if not (predicted is None or observed is None or was_known):
                 # The difference is computed from fractions, as in the tables.
                 # A difference of rounded percentages may have another digit.
                 difference = record['predicted'] - record['observed']

@@ -207,6 +207,10 @@ def test_accuracies_of_several_runs():
     assert one.differences[0].errors['items'] == pytest.approx(
         np.sqrt(2 * .3 * .7 / 500))
     assert one.about == 'runs'
+    # A benchmark that is left out for lack of it is named.
+    left_out = 'x: left out, as numbers of items are unknown'
+    assert any(note.startswith(left_out) for note in one.notes)
+    assert not any('left out' in note for note in found.notes)
 
 
 def test_losses_decide_where_predictions_cannot(predictor):

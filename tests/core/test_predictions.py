@@ -350,6 +350,16 @@ def test_print_shows_a_table():
     assert ' observed ' not in text and '\n... and 4 more\n' in text
 
 
+def test_a_known_accuracy_has_no_difference():
+    """There was nothing to predict."""
+    errors = np.full((3, 2, 2), .1)
+    errors[0, 0, 0] = 0
+    table = cube(expected_error=errors)
+    first, second = (table.difference(method) for method in METHODS)
+    assert np.isnan(first[0, 0]) and not np.isnan(first[1, 0])
+    assert not np.isnan(second[0, 0])
+
+
 def test_what_the_first_method_cannot_predict_yet():
     """Of a benchmark, one model is enough; other methods do not count."""
     at_chance = np.zeros((3, 2, 2), bool)
