@@ -106,7 +106,8 @@ def test_known_accuracies_count_if_asked_for(options, tmp_path, usual):
 @pytest.mark.parametrize('header, model, found', [
     ('model,eazy', 'g@20', "'eazy'. Did you mean 'easy'?"),
     ('model,easy', 'G@20', "'G@20'. Did you mean 'g@20'?"),
-    ('model,other', 'g@20', 'found none. Correct the names.'),
+    ('model,other', 'g@20',
+     'found none. Add accuracies, or correct the names.'),
 ])
 def test_a_wrong_name_of_a_known_accuracy(options, tmp_path, capsys, header,
                                           model, found):

@@ -293,7 +293,7 @@ TABLES = small_tables()
     (TABLES.features, TABLES.accuracies, TABLES.families, 'ridge',
      "method: expected one of salience, mean-loss, paper, found 'ridge'"),
     (DUMPS, TO_FIT, {'m0': 'f'}, 'salience',
-     "the family of every model, found None of 'm1'"),
+     "the family of every model, a text, found None of 'm1'"),
     (DUMPS, TO_FIT, FAMILIES | {'m1': float('nan')}, 'salience',
      "nan of 'm1'"),
     (DUMPS, TO_FIT.to_dict(), FAMILIES, 'salience',
