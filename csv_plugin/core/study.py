@@ -94,18 +94,10 @@ class Study:
 
     def __str__(self) -> str:
         """Return the mean errors of each method, in points of accuracy."""
-        methods = self.predictions.methods
-        by_method = {method: self.errors(method) for method in methods}
-        # The main benchmarks with an error of the method under study, without
-        # benchmarks that are not predictable yet.
-        not_yet = self.predictions.not_yet
-        judged = []
-        for name in self.predictions.main:
-            error = by_method[methods[0]][name].mae
-            if name not in not_yet and not np.isnan(error):
-                judged.append(name)
+        judged = self.benchmarks_with_error
         rows = [['method', 'mean abs. error', 'coverage']]
-        for method, errors in by_method.items():
+        for method in self.predictions.methods:
+            errors = self.errors(method)
             mae = np.array([errors[name].mae for name in judged])
             coverage = np.array([errors[name].coverage for name in judged])
             known = coverage[~np.isnan(coverage)]
@@ -120,6 +112,22 @@ class Study:
                   'observed accuracies inside their intervals. '
                   'study.errors(method) has each benchmark.')
         return f'{text_table(rows)}\n\n{wrapped([legend])}'
+
+    @property
+    def benchmarks_with_error(self) -> list[str]:
+        """Main benchmarks with an error of the method under study.
+
+        Means of errors are over these. Benchmarks that are not predictable yet
+        are left out, as in means of accuracies.
+        """
+        predictions = self.predictions
+        errors = self.errors(predictions.methods[0])
+        found = []
+        for name in predictions.main:
+            has_error = not np.isnan(errors[name].mse)
+            if has_error and name not in predictions.not_yet:
+                found.append(name)
+        return found
 
     def errors(self, method: str) -> dict[str, BenchmarkErrors]:
         """Return errors by benchmark; training models are left out."""

@@ -1,4 +1,5 @@
 """Find mistakes in the config of a run before its models run."""
+import inspect
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -11,6 +12,7 @@ from opencompass.configs.summarizers.groups.bbh import bbh_summary_groups
 from opencompass.configs.summarizers.groups.ceval import ceval_summary_groups
 from opencompass.configs.summarizers.groups.cmmlu import cmmlu_summary_groups
 from opencompass.configs.summarizers.groups.mmlu import mmlu_summary_groups
+from opencompass.summarizers import DefaultSummarizer
 from opencompass.summarizers.default import \
     model_abbr_from_cfg_used_in_summarizer
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
@@ -28,9 +30,8 @@ from csv_plugin.oc.classes import BenchmarkName, Entry, class_name, class_of
 
 #: Name of the summarizer whose arguments are checked.
 _SUMMARIZER = 'PredictedSummarizer'
-#: Its options in a config: its own, and those of OpenCompass's summarizers.
-_OPTIONS = ('type', 'predictors', 'benchmarks', 'known', 'dataset_abbrs',
-            'summary_groups', 'prompt_db')
+#: Its own options; it also has those of OpenCompass's summarizer.
+_OPTIONS = ('type', 'predictors', 'benchmarks', 'known')
 #: Classes of OpenCompass whose models run in LMDeploy.
 _LMDEPLOY = ('TurboMindModel', 'TurboMindModelwithChatTemplate')
 #: Groups of datasets whose averages every summary shows by default.
@@ -75,8 +76,12 @@ def check_options(options: Iterable[str]) -> None:
 
     `options` are the names of the options that a config gives it.
     """
+    of_host = inspect.signature(DefaultSummarizer).parameters
+    known = [*_OPTIONS, *of_host]
+    # OpenCompass fills in the config.
+    known.remove('config')
     for name in options:
-        check_choice(f'option of {_SUMMARIZER}', name, _OPTIONS)
+        check_choice(f'option of {_SUMMARIZER}', name, known)
 
 
 def _check_summarizer(summarizer: Entry, models: Sequence[Any],

@@ -92,24 +92,22 @@ class Leaderboard:
         Its keys are `FIELDS`. Accuracies are in percent, and flags are 0 or 1;
         missing values are None.
         """
-        for record in self.predictions.records():
+        predictions = self.predictions
+        by_method = [predictions.difference(m) for m in predictions.methods]
+        # In the order of the records: by model, benchmark and method.
+        differences = np.dstack(by_method).ravel().tolist()
+        for record, difference in zip(predictions.records(), differences):
             row: dict[str, Any] = {}
             for name, value in record.items():
                 row[name] = _plain(value)
-            predicted = row['predicted']
-            observed = row['observed']
             row['predictor'] = row['method']
             row['items'] = None
-            if observed is not None:
+            if row['observed'] is not None:
                 cell = row['model'], row['benchmark']
                 row['items'] = self.items.get(cell)
-            row['difference'] = None
-            was_known = record['expected_error'] == 0
-            if not (predicted is None or observed is None or was_known):
-                # The difference is computed from fractions, as in the tables.
-                # A difference of rounded percentages may have another digit.
-                difference = record['predicted'] - record['observed']
-                row['difference'] = percent(difference)
+            # The difference is computed from fractions, as in the tables. A
+            # difference of rounded percentages may have another digit.
+            row['difference'] = _percent_or_none(difference)
             yield {name: row[name] for name in FIELDS}
 
     def mean_rows(self) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import compress, product
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -378,24 +378,29 @@ def learning_notes(predictor: Predictor, verbose: bool = False) -> list[str]:
     return lines + others if verbose else lines
 
 
-def left_out_errors(predictor: Predictor, models: NDArray) -> Floats:
+def left_out_errors(predictor: Predictor,
+                    models: Optional[NDArray] = None) -> Floats:
     """Return the mean absolute error on each benchmark, `(B,)`, a fraction.
 
-    The errors are of the predictions `Predictor.left_out` of the fitted models
-    in the mask `models`, `(M,)`. An error is NaN if it is unknown; errors are
-    only known with models of two or more families.
+    The errors are of the predictions `Predictor.left_out` of all fitted models
+    or, if `models` is given, of the models in this mask, `(M,)`. An error is
+    NaN if it is unknown; errors are only known with models of two or more
+    families.
     """
-    sizes = np.abs(predictor.left_out - predictor.observed)[models]
+    sizes = np.abs(predictor.left_out - predictor.observed)
+    if models is not None:
+        sizes = sizes[models]
     errors = []
-    for part, column in zip(predictor.benchmarks, sizes.T):
+    for fit, column in zip(predictor.benchmarks, sizes.T):
         error = math.nan
-        if not math.isnan(part.error) and np.isfinite(column).any():
+        if not math.isnan(fit.error) and np.isfinite(column).any():
             error = float(np.nanmean(column))
         errors.append(error)
     return np.array(errors)
 
 
-def judged_errors(predictor: Predictor, models: NDArray) -> Floats:
+def judged_errors(predictor: Predictor,
+                  models: Optional[NDArray] = None) -> Floats:
     """Return the errors of `left_out_errors` that means are over.
 
     These are the known errors on main benchmarks, or on all benchmarks if none
@@ -425,8 +430,7 @@ def outlier_notes(predictor: Predictor) -> list[str]:
     outliers = predictor.outliers
     if not outliers:
         return lines
-    everyone = np.ones(len(predictor.fit_models), bool)
-    errors = judged_errors(predictor, everyone)
+    errors = judged_errors(predictor)
     with_all = number(percent(known_mean(errors)))
     error = ('The mean absolute error of families left out is '
              f'{with_all} points.')

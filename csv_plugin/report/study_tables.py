@@ -6,7 +6,6 @@ from textwrap import indent
 
 import numpy as np
 
-from csv_plugin.core.arrays import Booleans
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.far_models import far_notes
 from csv_plugin.core.formatting import ANY, counted, number, percent
@@ -134,7 +133,7 @@ def fit_errors(predictor: Predictor) -> list[str]:
     The errors are of the predictions `Predictor.left_out`, which `fit_legend`
     explains. Unknown errors are '-'.
     """
-    errors = left_out_errors(predictor, _everyone(predictor))
+    errors = left_out_errors(predictor)
     return [number(percent(error)) for error in errors]
 
 
@@ -150,7 +149,7 @@ def left_out_line(predictor: Predictor) -> str:
     is '' if there are none. The error of a predictor by the method `paper` is
     that of its validation models.
     """
-    errors = judged_errors(predictor, _everyone(predictor))
+    errors = judged_errors(predictor)
     if not len(errors):
         return ''
     of_models = 'validation models'
@@ -159,11 +158,6 @@ def left_out_line(predictor: Predictor) -> str:
     return (f'Mean absolute error of {of_models}: '
             f'{percent(known_mean(errors)):.1f} points, over '
             f'{counted(len(errors), "benchmark")}.')
-
-
-def _everyone(predictor: Predictor) -> Booleans:
-    """Return the mask of all fitted models, `(M,)`."""
-    return np.ones(len(predictor.fit_models), bool)
 
 
 def _of_method(study: Study, models: Sequence[str]) -> Predictions:
@@ -199,7 +193,7 @@ def error_rows(study: Study) -> list[list[str]]:
     for name, errors in own.items():
         n_models = str(errors.n_models)
         add_row(names[name], n_models, [name])
-    main = benchmarks_with_error(study)
+    main = study.benchmarks_with_error
     if main:
         add_row(f'mean of {len(main)}', '', main)
     return rows
@@ -222,7 +216,7 @@ def short_table(study: Study) -> str:
     for name, errors in own.items():
         cells = _short_cells(own, baseline, [name])
         rows.append([names[name], str(errors.n_models), *cells])
-    main = benchmarks_with_error(study)
+    main = study.benchmarks_with_error
     for method, by_benchmark in by_method.items():
         if not main:
             break
@@ -288,21 +282,6 @@ def _of_intervals(value: float, error: float, digits: str) -> str:
     if math.isnan(value) and not math.isnan(error):
         return f'({ANY})'
     return number(value, digits)
-
-
-def benchmarks_with_error(study: Study) -> list[str]:
-    """Return the main benchmarks with an error of the method under study.
-
-    Benchmarks that are not predictable yet are left out, as in means of
-    accuracies.
-    """
-    errors = study.errors(study.predictions.methods[0])
-    not_yet = study.predictions.not_yet
-    judged = []
-    for name in study.predictions.main:
-        if name not in not_yet and not math.isnan(errors[name].mse):
-            judged.append(name)
-    return judged
 
 
 def _mean_mse(errors: ErrorsByBenchmark, names: Sequence[str]) -> float:
@@ -414,7 +393,7 @@ def write_report(path: FilePath,
     `summary`. `title` is the heading. `command` is the command that makes the
     report, and is shown in it. `remarks` are further notes.
     """
-    n_main = len(benchmarks_with_error(study))
+    n_main = len(study.benchmarks_with_error)
     held_out_errors = []
     if _has_errors(study):
         table = markdown_table(error_rows(study))

@@ -263,7 +263,8 @@ def check_target(models: Mapping[str, ModelInfo], params: float,
     )
     for option, number, least, unit in checks:
         if number < least:
-            # As it would be if it had been given in billions.
+            # In billions it may be meant if that is a size between a
+            # thousandth of the smallest model and a thousand times of it.
             in_billions = 1e9 * number
             most = least / least_share**2
             remedy = 'Forecast a model of a size like those of the models.'

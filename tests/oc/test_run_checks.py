@@ -36,35 +36,32 @@ def test_a_typing_error_is_refused(typed):
     assert names_in_run([('x', typed)], [EXAM], [], [typed])
 
 
-def test_benchmarks_that_are_not_run_are_named():
-    config = dict(
+def config_with(**options):
+    """A run of one model on one exam, with these options of a summary."""
+    return dict(
         models=[dict(abbr='m', type='HuggingFaceBaseModel')],
         datasets=[EXAM],
-        summarizer=dict(
-            type='PredictedSummarizer',
-            predictors=[('predicted', str(shipped.PREDICTOR))],
-            benchmarks=[('census', 'my_exam'), ('sums', ('gsm8k', 'f1'))]))
+        summarizer=dict(type='PredictedSummarizer', **options))
+
+
+def test_benchmarks_that_are_not_run_are_named():
+    config = config_with(
+        predictors=[('predicted', str(shipped.PREDICTOR))],
+        benchmarks=[('census', 'my_exam'), ('sums', ('gsm8k', 'f1'))])
     [no_texts, missing] = check_run(config)
     assert 'is called gsm8k:' in missing
     assert 'are not in this run' in no_texts
 
 
 def test_options_that_the_summarizer_does_not_have_are_refused():
-    config = dict(
-        models=[dict(abbr='m', type='HuggingFaceBaseModel')],
-        datasets=[EXAM],
-        summarizer=dict(
-            type='PredictedSummarizer',
-            predictor=[('predicted', str(shipped.PREDICTOR))]))
+    config = config_with(predictor=[('predicted', str(shipped.PREDICTOR))])
     with pytest.raises(
             InputError,
             match='option of PredictedSummarizer: .*'
             "found 'predictor'. Did you mean 'predictors'"):
         check_run(config)
     # Options of OpenCompass's summarizers.
-    config['summarizer'] = dict(
-        type='PredictedSummarizer', dataset_abbrs=['my_exam'])
-    assert check_run(config) == []
+    assert check_run(config_with(dataset_abbrs=['my_exam'])) == []
 
 
 @pytest.mark.parametrize('models, found', [
