@@ -254,18 +254,22 @@ def test_errors_of_families_left_out_are_mean_absolute_errors(study):
     assert fit_errors(alone)[:2] == ['-', hard]
 
 
+def with_outlier(predictor, name):
+    """The predictor, as if this training model were an outlier."""
+    plain = ('observed', 'left_out', 'fit_models', 'benchmarks', 'main',
+             'names', 'training_measurement_factors',
+             'leaves_families_out')  # yapf: disable
+    return Mock(
+        wraps=predictor,
+        outliers={name: 4.25},
+        **{part: getattr(predictor, part)
+           for part in plain})
+
+
 def test_outliers_are_named_before_the_table(tmp_path, study):
     """And in the report."""
     name = study.predictor.fit_models[0]
-    predictor = Mock(wraps=study.predictor, outliers={name: 4.25},
-                     observed=study.predictor.observed,
-                     left_out=study.predictor.left_out,
-                     fit_models=study.predictor.fit_models,
-                     benchmarks=study.predictor.benchmarks,
-                     training_measurement_factors=np.ones(1),
-                     main=study.predictor.main,
-                     names=study.predictor.names)  # yapf: disable
-    odd = replace(study, predictor=predictor)
+    odd = replace(study, predictor=with_outlier(study.predictor, name))
     _, note, table, *_ = summary(odd, [], 'Title').split('\n\n')
     assert f'{name} (4.2 times the expected error)' in ' '.join(note.split())
     assert table.startswith('benchmark ')
@@ -281,12 +285,7 @@ def test_outliers_and_the_line_of_left_out_errors_agree(study):
     parts[0] = replace(parts[0], main=False)
     parts[2] = replace(parts[2], main=True, at_chance=True)
     predictor = replace(study.predictor, benchmarks=tuple(parts))
-    odd = Mock(wraps=predictor, outliers={first: 4.25},
-               observed=predictor.observed, left_out=predictor.left_out,
-               fit_models=predictor.fit_models, names=predictor.names,
-               training_measurement_factors=np.ones(1),
-               main=predictor.main,
-               benchmarks=predictor.benchmarks)  # yapf: disable
+    odd = with_outlier(predictor, first)
     line = left_out_line(odd)
     error = line.partition('out: ')[2].partition(' points')[0]
     sizes = 100 * np.abs(predictor.left_out - predictor.observed)
