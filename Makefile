@@ -7,7 +7,8 @@ VENV := .venv/bin/python
 # Stamps: what the demonstration needs is installed; the tools, too.
 STAMP := .venv/installed
 TOOLS := .venv/tools
-PYTEST := OMP_NUM_THREADS=1 $(VENV) -m pytest -n auto --maxprocesses 4 \
+# Bytecode is kept, whatever the environment says: tests start commands.
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(VENV) -m pytest -n auto --maxprocesses 4 \
     --dist loadfile
 SOURCES := $(wildcard setup.py csv_plugin configs tools tests docs/conf.py)
 

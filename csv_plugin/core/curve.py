@@ -7,6 +7,7 @@ Predictions use this curve. Fits replace it by a tangent (`line_at`): the
 tangent at the current exponent or, if this is beyond `Form.straight` or
 -`Form.straight`, at that limit.
 """
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -84,8 +85,7 @@ def moments(mean: NDArray,
     `n_nodes` nodes. With 41 nodes, means are right to .05 points for standard
     deviations of exponents up to 4; with nine nodes, up to 2.
     """
-    nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
-    weights = weights / weights.sum()
+    nodes, weights = _quadrature(n_nodes)
     deviation = np.sqrt(variance)
     # Shape `(M, B, n_nodes)`, with one value for each node.
     away = deviation[..., None] * nodes
@@ -97,3 +97,13 @@ def moments(mean: NDArray,
     from_items = noise * item_variance(middle)
     variance_of_accuracies = from_exponents + from_items
     return middle, np.sqrt(variance_of_accuracies)
+
+
+@cache
+def _quadrature(n_nodes: int) -> tuple[NDArray, NDArray]:
+    """Return the nodes and weights of means over a standard normal variable.
+
+    They are computed once, as they take longer than the means themselves.
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
+    return nodes, weights / weights.sum()

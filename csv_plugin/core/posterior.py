@@ -403,7 +403,7 @@ class Posterior:
             factor = self._factor(applied, noise, b)
             distances = all_distances[rows, b]
             is_lower = True
-            dual = cho_solve((factor, is_lower), distances)
+            dual = cho_solve((factor, is_lower), distances, check_finite=False)
             diagonal = np.diag(factor)
             half_log_determinant = np.log(diagonal).sum()
             half_square = distances @ dual / 2

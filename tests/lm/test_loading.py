@@ -9,11 +9,14 @@ from csv_plugin.lm.loading import (load_causal_lm, load_scoring_lm,
 from tests.lm import code_folders
 from tests.lm.models import make, tokenizer
 
+#: Where transformers copies the code of models before it imports it.
+CACHE = 'transformers.dynamic_module_utils.HF_MODULES_CACHE'
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Files of a model and its tokenizer, in a folder of another name."""
-    monkeypatch.setenv('HF_MODULES_CACHE', str(tmp_path / 'modules'))
+    monkeypatch.setattr(CACHE, str(tmp_path / 'modules'))
     folder = tmp_path / tmp_path.name
     make('llama').save_pretrained(folder)
     tokenizer().save_pretrained(folder)

@@ -10,6 +10,9 @@ from csv_plugin.oc.models import without_own_code
 from tests.lm import code_folders
 from tests.oc import tiny
 
+#: Where transformers copies the code of models before it imports it.
+CACHE = 'transformers.dynamic_module_utils.HF_MODULES_CACHE'
+
 TRUST = dict(
     model_kwargs=dict(trust_remote_code=True, torch_dtype='torch.float'),
     tokenizer_kwargs=dict(trust_remote_code=True))
@@ -20,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings('ignore')
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Of a checkpoint; its name is that of no other test."""
-    monkeypatch.setenv('HF_MODULES_CACHE', str(tmp_path / 'modules'))
+    monkeypatch.setattr(CACHE, str(tmp_path / 'modules'))
     return tiny.save_model(tmp_path / f'runs/{tmp_path.name}/checkpoint-7')
 
 

@@ -13,6 +13,7 @@ from mmengine.config import Config
 from opencompass.cli.main import parse_args
 from opencompass.registry import build_from_cfg
 from opencompass.summarizers import DefaultSummarizer
+from opencompass.utils import get_logger
 from opencompass.utils.run import get_config_from_arg
 
 from csv_plugin.cli.copy_configs import PARTS
@@ -27,6 +28,7 @@ from csv_plugin.io.text_sets import write_texts
 from csv_plugin.oc.run_checks import with_common_groups
 from csv_plugin.oc.summarizers import PredictedSummarizer
 from tests.hostile_names import FORMULAS
+from tests.logs import logged_by
 from tests.runs import (FITTED, OTHER_TEXTS, TEXTS, model_losses, train,
                         true_accuracy, write_losses, write_result, write_run)
 
@@ -69,6 +71,13 @@ def make_config(run, models=MODELS, datasets=('easy', 'hard')) -> Config:
                     infer_cfg=template) for d in datasets
             ],
             work_dir=str(run)))
+
+
+@pytest.fixture
+def logged():
+    """What OpenCompass logs while a test runs."""
+    with logged_by(get_logger()) as messages:
+        yield messages
 
 
 def summarize(config, predictors, **changes):
@@ -205,7 +214,7 @@ def test_the_next_command_names_the_texts_of_the_predictor(
 
 @pytest.mark.parametrize('columns', [None, 60, 80, 200])
 def test_one_table_stands_on_the_screen(run, predictors, capsys, monkeypatch,
-                                        caplog, columns):
+                                        logged, columns):
     if columns:
         monkeypatch.setenv('COLUMNS', str(columns))
     _, board = summarize(make_config(run), predictors)
@@ -227,7 +236,7 @@ def test_one_table_stands_on_the_screen(run, predictors, capsys, monkeypatch,
         r'[\d.]+\.\s', text)
     assert 'on most benchmarks, so expect larger errors: far' in ' '.join(
         text.split())
-    assert not caplog.messages
+    assert not logged
     assert {path.suffix
             for path in run.glob(f'summary/leaderboard_{TIME}.*')
             } == {'.txt', '.md', '.csv', '.json'}
@@ -274,7 +283,7 @@ def test_accuracies_of_a_few_items_are_judged_by_their_noise(
 
 
 def test_nothing_is_said_of_losses_and_of_groups_that_nobody_asked_for(
-        run, predictors, caplog, capsys):
+        run, predictors, logged, capsys):
     """Some of the tasks of mmlu are no score of mmlu."""
     part = 'lukaemon_mmlu_anatomy'
     for model in MODELS:
@@ -290,11 +299,11 @@ def test_nothing_is_said_of_losses_and_of_groups_that_nobody_asked_for(
     assert [row[3] for row in table if row[0] == texts] == ['loss']
     summary = (run / 'summary' / f'summary_{TIME}.txt').read_text('utf-8')
     assert 'missing metrics' not in summary and 'unknown' not in summary
-    assert not caplog.messages and 'unknown' not in capsys.readouterr().out
+    assert not logged and 'unknown' not in capsys.readouterr().out
 
 
 def test_without_a_predictor_the_table_is_that_of_opencompass(
-        run, caplog, capsys):
+        run, logged, capsys):
     """But for the mode of losses, of which OpenCompass warns."""
     texts = dataset_abbr(TEXTS.fingerprint)
     for model in MODELS:
@@ -305,7 +314,7 @@ def test_without_a_predictor_the_table_is_that_of_opencompass(
         inferencer=dict(type='csv_plugin.oc.inferencers.TokenLossInferencer'))
     PredictedSummarizer(config).summarize(time_str=TIME)
     printed = capsys.readouterr().out
-    assert not caplog.messages and 'unknown' not in printed
+    assert not logged and 'unknown' not in printed
     shown = [line.split() for line in printed.splitlines() if line]
     header, *rows = numbers(run)
     assert header == ['dataset', 'version', 'metric', 'mode', *MODELS]

@@ -1,5 +1,6 @@
 """Whatever happens in the callback, training goes on as without it."""
 import errno
+import logging
 import os
 
 import pytest
@@ -10,13 +11,14 @@ from csv_plugin.extras.live.trainer_callback import PredictionCallback
 from csv_plugin.io.predictors import save_predictor
 from tests.extras.live.training import (PREDICTOR, TEXTS, TOKENIZER, logged,
                                         model, predicting_trainer, trainer)
+from tests.logs import logged_by
 from tests.runs import OTHER_TEXTS
 
 LEARNER = model()
 
 
 @pytest.fixture
-def play(tmp_path, caplog):
+def play(tmp_path):
     """Events as of a trainer, in place of one; what was warned of."""
     arguments = TrainingArguments(str(tmp_path / 'run'), use_cpu=True)
 
@@ -39,12 +41,10 @@ def play(tmp_path, caplog):
             callback.on_step_end(*things, **known)
         state.global_step = end
         callback.on_train_end(*things, **known)
-        return [
-            record.getMessage() for record in caplog.records
-            if record.name.startswith('csv_plugin')
-        ]
+        return warnings
 
-    return played
+    with logged_by(logging.getLogger('csv_plugin')) as warnings:
+        yield played
 
 
 def readings(folder):
