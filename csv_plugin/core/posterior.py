@@ -188,6 +188,9 @@ class Posterior:
         self.accuracies_or_0 = np.nan_to_num(accuracies)
         #: For each benchmark, indices of the models with an accuracy on it.
         self.rows = [np.flatnonzero(column) for column in self.seen.T]
+        #: For each benchmark, the indices of a matrix `(M, M)` that give the
+        #: matrix of these models.
+        self.blocks = [np.ix_(rows, rows) for rows in self.rows]
         items = filled_items(n_items)
         #: Logarithms of the noise that independent items would have, `(B,)`.
         self.log_item_noise = -np.log(items)
@@ -421,15 +424,13 @@ class Posterior:
         Only the m models with an accuracy on benchmark b have targets, so the
         factor is `(m, m)`. `noise`, `(m,)`, is the noise variance of targets.
         """
-        rows = self.rows[b]
-        with_accuracy = np.ix_(rows, rows)
         kernel = applied.kernel[b]
         # This is a copy, which is changed in place to save memory.
-        covariance = kernel[with_accuracy]
+        covariance = kernel[self.blocks[b]]
         covariance *= applied.scales[b]**2
         covariance += self.settings.level_width**2
-        diagonal = np.diag_indices(len(rows))
-        covariance[diagonal] += noise
+        diagonal = np.arange(len(noise))
+        covariance[diagonal, diagonal] += noise
         # The matrix is symmetric. Transposed, it has the memory order that
         # LAPACK needs to work in place.
         factor, _ = cho_factor(
