@@ -46,9 +46,9 @@ def conclusion(comparison: Comparison) -> str:
 
     The first sentence states the decisive difference, and names the benchmarks
     on which observed accuracies show the opposite. If the decisive
-    difference is of losses, the second sentence names the benchmarks on which
-    accuracies are predicted to differ. Otherwise, the second sentence states
-    the difference of losses.
+    difference is of losses, the second sentence says so, and names the
+    benchmarks on which predicted accuracies can tell. Otherwise, the second
+    sentence states the difference of losses.
     """
     decisive = comparison.decisive
     sentences = [_verdict(decisive, _contradicting(comparison))]
@@ -98,7 +98,7 @@ def _verdict(difference: Difference, clause: str = '') -> str:
 
 
 def _on_predictions(comparison: Comparison) -> list[str]:
-    """Return a sentence that names the benchmarks predicted to differ.
+    """Return a sentence that says where predicted accuracies can tell.
 
     The sentence is the only element of a list, which is empty if there are no
     predictions.
@@ -108,12 +108,12 @@ def _on_predictions(comparison: Comparison) -> list[str]:
         return []
     named = []
     for difference in predicted:
-        if difference.benchmark != MEAN and difference.verdict in (BETTER,
-                                                                   WORSE):
+        if difference.benchmark != MEAN and difference.verdict != UNCLEAR:
             named.append(f'{difference.benchmark} ({difference.verdict})')
-    if not named:
-        return ['No benchmark shows a predicted difference yet.']
-    return [f'Predicted accuracies show a difference on {", ".join(named)}.']
+    on_predictions = 'cannot tell on any benchmark yet'
+    if named:
+        on_predictions = f'can tell on {", ".join(named)}'
+    return [f'Losses decide; predicted accuracies {on_predictions}.']
 
 
 def as_line(comparison: Comparison) -> str:
@@ -193,8 +193,9 @@ def _on_noise(comparison: Comparison) -> list[str]:
 def _where_to_run(comparison: Comparison) -> list[str]:
     """Return lines that say on which benchmarks to run both models.
 
-    The lines group the benchmarks: losses decide there, a run would probably
-    decide, or a run would show no difference as small as the predicted one.
+    The lines group the benchmarks: predicted accuracies can tell there, a run
+    would probably decide, or a run would show no difference as small as the
+    predicted one.
     Benchmarks with observed accuracies are in no group. There are no lines if
     the numbers of items of the benchmarks are unknown.
     """
@@ -218,11 +219,13 @@ def _where_to_run(comparison: Comparison) -> list[str]:
         'By items: the smallest difference that running both models on the '
         'benchmark would show, if their answers are not paired.'
     ]
-    would = 'Predicted differences do not decide, and a run would'
+    predictions = 'Predicted accuracies'
     groups = [
-        ('Losses decide on', decided),
-        (f'{would} show the predicted difference, on', worth_running),
-        (f'{would} show no difference as small as predicted, on', too_small),
+        (f'{predictions} can tell on', decided),
+        (f'{predictions} cannot tell, but a run would show the predicted '
+         'difference, on', worth_running),
+        (f'{predictions} cannot tell, and a run would show no difference as '
+         'small as predicted, on', too_small),
     ]
     # Maximum number of characters for names of benchmarks in a line.
     n_characters = 200

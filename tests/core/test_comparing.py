@@ -219,7 +219,9 @@ def test_losses_decide_where_predictions_cannot(predictor):
     mean = parts_on(found, 'mean')['predicted']
     assert mean.verdict == 'cannot tell' and mean.value > 0
     assert found.decisive.kind == 'loss' and found.verdict == 'better'
-    assert 'No benchmark shows a predicted difference yet' in conclusion(found)
+    assert conclusion(found).endswith(
+        'Losses decide; predicted accuracies cannot tell on any benchmark yet.'
+    )
     asked = compare(a, b, predictor, decided_by='mean')
     assert asked.verdict == 'cannot tell'
     assert 'By loss: B is better than A' in conclusion(asked)

@@ -45,18 +45,21 @@ def test_benchmarks_are_grouped_by_what_a_run_would_show():
     observed = as_text(
         compare(first, second, predictor=predictor, answers=answers), 1000)
     assert 'By items: the smallest' in observed
-    assert 'a run would' not in observed and 'decide on' not in observed
+    assert 'a run would' not in observed and 'can tell on' not in observed
 
     far = shown(ordered[-1], ordered[0])
-    assert 'Losses decide on: easy, hard.' in far
+    assert 'Predicted accuracies can tell on: easy, hard.' in far
     near = shown(ordered[11], ordered[12])
-    assert 'a run would show the predicted difference, on: easy.' in near
-    assert 'no difference as small as predicted, on: hard.' in near
-    assert 'Losses decide' not in near
+    # Each line names predicted accuracies as what can or cannot tell.
+    assert ('Predicted accuracies cannot tell, but a run would show the '
+            'predicted difference, on: easy.') in near
+    assert ('Predicted accuracies cannot tell, and a run would show no '
+            'difference as small as predicted, on: hard.') in near
+    assert 'can tell on' not in near
     # Where losses decide, the benchmarks are named, but not their mean.
     by_loss = shown(ordered[-1], ordered[0], decided_by='loss')
-    _, _, named = by_loss.partition('Predicted accuracies show a difference ')
-    assert named.startswith('on easy (better), hard (better).'), by_loss
+    _, _, named = by_loss.partition('Losses decide; predicted accuracies ')
+    assert named.startswith('can tell on easy (better), hard (better).')
 
 
 def test_observed_accuracies_that_contradict_are_named_first():
