@@ -37,6 +37,7 @@ from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.measured import ALIKE, check_measured
 from csv_plugin.core.noise import BETTER, LOSS, SAME, UNCLEAR, WORSE
+from csv_plugin.core.predictions import WHY_NOT_YET
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.files import NOT_THERE
 from csv_plugin.io.model_tables import (measured_losses, read_accuracy_columns,
@@ -291,7 +292,7 @@ def _check_predictable(name: str, predictor: Predictor,
     if not is_known and predictor.benchmark(name).at_chance:
         raise InputError(
             '--by', 'a benchmark that can be predicted',
-            f'{name!r}, on which all training models are at chance',
+            f'{name!r}, on which {WHY_NOT_YET}',
             'Give --accuracies or --answers on this benchmark, or let mean or '
             'loss decide.')
 

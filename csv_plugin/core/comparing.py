@@ -87,7 +87,7 @@ def compare(a: Optional[Runs] = None,
         Comparison: Differences B - A. Accuracies are fractions. Losses are in
         the unit of the tables; token losses are in nats per character. No
         accuracy is predicted on benchmarks where all training models of the
-        predictor are at chance.
+        predictor are at chance, or all have accuracies of 1.
 
     Raises:
         InputError: There is nothing to compare; the losses are not on the same

@@ -219,7 +219,7 @@ def benchmark_fits(
             n_items=int(observed.n_items[b]),
             fit_models=tuple(fit.models[row] for row in rows),
             main=name in fit.main,
-            at_chance=bool(observed.at_chance[b]),
+            at_chance=bool(observed.unpredictable[b]),
             error=float(error),
             expected_error=float(expected),
             notes=notes.get(name, ()))

@@ -45,6 +45,21 @@ class Observed:
         return np.array(found, bool)
 
     @cached_property
+    def solved(self) -> Booleans:
+        """Mask of the benchmarks on which all accuracies are 1, `(B,)`."""
+        # A missing accuracy, NaN, is not below 1.
+        is_below_1 = self.accuracies < 1
+        return ~is_below_1.any(axis=0)
+
+    @property
+    def unpredictable(self) -> Booleans:
+        """Mask of the benchmarks that show nothing about models, `(B,)`.
+
+        All models may guess there, or all accuracies are 1.
+        """
+        return self.at_chance | self.solved
+
+    @cached_property
     def learned_from(self) -> Booleans:
         """Mask of the benchmarks to learn hyper-parameters from, `(B,)`.
 
@@ -63,9 +78,7 @@ class Observed:
         is_first = np.zeros(len(self.chance), bool)
         is_first[firsts] = True
         above_chance = is_first & ~self.at_chance
-        # A missing accuracy, NaN, is not below 1.
-        is_below_1 = self.accuracies < 1
-        unsolved = above_chance & is_below_1.any(axis=0)
+        unsolved = above_chance & ~self.solved
         if unsolved.any():
             return unsolved
         if above_chance.any():

@@ -64,10 +64,11 @@ LITTLE_MEANING = (
 #: The meaning of the mark `>`, for users.
 FAR_MEANING = ('far from the training models: expect errors of 1.5 times the '
                'usual ones, or more')
-#: Note for users on benchmarks where all training models are at chance.
-NOT_YET = ('not predictable yet, because all training models are at chance. '
-           'Whether another model is better than chance cannot be told from '
-           'its losses.')
+#: Why a benchmark is not predictable yet.
+WHY_NOT_YET = 'all training models are at chance, or all at 100 %'
+#: Note for users on benchmarks that are not predictable yet.
+NOT_YET = (f'not predictable yet, because {WHY_NOT_YET}. Whether another '
+           'model does better or worse cannot be told from its losses.')
 
 #: Fields of `Predictions` that hold the names along its three axes.
 _AXES = 'models', 'benchmarks', 'methods'
@@ -109,9 +110,10 @@ class Prediction:
     is known (`known` in `Predictor.predict`). `with_scores` is True if known
     accuracies of the model on other benchmarks, or of other models of its
     family, changed the prediction; the name does not refer to capability
-    scores. `at_chance` is True if all training models are at chance, so that
-    the benchmark is not predictable yet. `expected_error` is the expected
-    standard deviation of the error, a fraction; None if unknown.
+    scores. `at_chance` is True if all training models are at chance, or all
+    have accuracies of 1, so that the benchmark is not predictable yet.
+    `expected_error` is the expected standard deviation of the error, a
+    fraction; None if unknown.
     """
     value: float
     low: float

@@ -130,12 +130,12 @@ class BenchmarkFit:
     unknown. `fit_models` are the fitted models with an accuracy on this
     benchmark. `main` is True if the benchmark counts in means over benchmarks.
     `at_chance` is True if all accuracies lie within the noise of the items
-    above chance, so that nothing can be predicted yet. `error` is the root
-    mean squared error of the predictions `Predictor.left_out`, a fraction; it
-    is NaN if the models are of a single family. `expected_error` is the median
-    of the standard deviations that were predicted for these errors, multiplied
-    by the factor that stretches the intervals. `notes` are remarks for users,
-    each of which ends in a period.
+    above chance, or all are 1, so that nothing can be predicted yet. `error`
+    is the root mean squared error of the predictions `Predictor.left_out`, a
+    fraction; it is NaN if the models are of a single family. `expected_error`
+    is the median of the standard deviations that were predicted for these
+    errors, multiplied by the factor that stretches the intervals. `notes` are
+    remarks for users, each of which ends in a period.
     """
     benchmark: str
     chance: float

@@ -328,7 +328,7 @@ def test_tasks_are_those_of_the_harness(folder, capsys):
      'such as outputs/losses/MODEL.safetensors, or TABLE.csv:MODEL for'),
     ([*DUMPS, '--predictor', 'chance.safetensors', '--by', 'easy'
       ], "--by: expected a benchmark that can be predicted, found 'easy', on "
-     'which all training models are at chance. Give --accuracies or'),
+     'which all training models are at chance, or all at 100 %. Give'),
     (['--against', 'losses.csv:old'], 'none beside --against'),
     (['losses.csv:old', 'losses.csv:new', 'losses.csv:odd'
       ], 'PLACE: expected two places, A and B, found 3. '),

@@ -149,6 +149,16 @@ def test_a_benchmark_of_noise_changes_little(small, usual):
             for part in predictor.benchmarks] == [False, False, False, True]
 
 
+@pytest.mark.parametrize('accuracy', [0., 1.])
+def test_a_benchmark_with_one_accuracy_is_marked(small, usual, accuracy):
+    same = np.full((N, 1), accuracy)
+    more = replace(small, accuracies=np.hstack([small.accuracies, same]))
+    predictor = more.fit()
+    assert_near(more.predict(predictor)[:, :, :-1], usual, LITTLE)
+    assert [part.at_chance
+            for part in predictor.benchmarks] == [False, False, False, True]
+
+
 def test_what_the_fit_says_of_a_benchmark(small, predictor):
     part = predictor.benchmark('b0')
     run = ~np.isnan(small.accuracies[:, 0])

@@ -80,6 +80,8 @@ def test_what_is_at_chance_or_given_twice_does_not_count():
     solved = np.where(np.arange(N) == 3, np.nan, 1.)
     one_fails = np.where(np.arange(N) == 3, .99, 1.)
     found = observed(curve, np.ones(N), solved, one_fails)
+    assert found.unpredictable.tolist() == [False, True, True, False]
+    assert observed(flat, 0 * flat).unpredictable.all()
     assert found.learned_from.tolist() == [True, False, False, True]
     # Unless there is nothing else: first what is solved, then guesses.
     assert observed(flat, np.ones(N)).learned_from.tolist() == [False, True]

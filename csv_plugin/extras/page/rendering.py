@@ -15,8 +15,8 @@ from csv_plugin.core.escaping import visible
 from csv_plugin.core.formatting import counted, interval, percent
 from csv_plugin.core.overall import MEAN_ERROR, Overall
 from csv_plugin.core.predictions import (FAR_MEANING, LITTLE_MEANING,
-                                         SAYS_LITTLE, Miss, Missing,
-                                         Predictions)
+                                         SAYS_LITTLE, WHY_NOT_YET, Miss,
+                                         Missing, Predictions)
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.texts import TextSet
 from csv_plugin.extras.heat_maps import HeatMap, full_weight, strongest_maps
@@ -292,7 +292,7 @@ def _meanings(
         '*': 'a training model, or its own accuracy is known',
         '>': 'far from the training models',
         '+': 'made from losses and from known accuracies',
-        '?': 'not predictable yet, because all training models are at chance',
+        '?': f'not predictable yet, because {WHY_NOT_YET}',
         SAYS_LITTLE:
         LITTLE_MEANING.removeprefix(f'{SAYS_LITTLE} ').rstrip('.'),
     }
