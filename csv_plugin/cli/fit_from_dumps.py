@@ -167,7 +167,7 @@ def _warn(collection: Collection, models: Sequence[str]) -> list[str]:
     fitted = {model: losses[model] for model in models if model in losses}
     families = collection.families
     print_warnings([f'{note}.' for note in mixed])
-    print_warnings(family_notes(families, losses))
+    print_warnings(family_notes(families, losses, models))
     print_warnings(copy_notes(fitted, losses))
     print_warnings(shortage_notes(collection.accuracies, families, models))
     print_warnings(chance_notes(collection.accuracies, models))

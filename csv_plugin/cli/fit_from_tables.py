@@ -51,7 +51,7 @@ def fit_from_tables(args: argparse.Namespace) -> None:
     losses = dict(zip(tables.features.models, tables.features.values))
     fitted = {model: losses[model] for model in fit}
     cautions = [
-        *family_notes(tables.families, losses),
+        *family_notes(tables.families, losses, fit),
         *copy_notes(fitted, losses),
         *shortage_notes(tables.accuracies, tables.families, fit),
         *chance_notes(tables.accuracies, fit),

@@ -4,7 +4,7 @@ A note ends in a period, except for notes with the reason for a missing number
 or the path of a predictor, which end as the reason or the path does.
 """
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import compress, product
 from typing import NamedTuple, Optional
@@ -565,13 +565,17 @@ def chance_notes(accuracies: AccuracyTable,
     return lines
 
 
-def family_notes(families: Mapping[str, str],
-                 losses: Mapping[str, NDArray]) -> list[str]:
+def family_notes(
+    families: Mapping[str, str],
+    losses: Mapping[str, NDArray],
+    fitted: Collection[str] = ()
+) -> list[str]:  # yapf: disable
     """Return lines on names that look alike, and on models with equal losses.
 
     Equal losses are reported if the models have different families, and more
-    than one loss each. Both arguments map models to values; `losses` has all
-    losses of each model as an array of any shape.
+    than one loss each. `families` and `losses` map models to values; `losses`
+    has all losses of each model as an array of any shape. Other models with
+    losses of the training models `fitted` are left to `copy_notes`.
     """
     lines = []
     in_use = [families[model] for model in losses]
@@ -585,7 +589,8 @@ def family_notes(families: Mapping[str, str],
     for model, own_losses in losses.items():
         if own_losses.size > 1:
             by_losses.append((own_losses.tobytes(), model))
-    for models in grouped(by_losses).values():
+    for equal in grouped(by_losses).values():
+        models = [model for model in equal if model in fitted] or equal
         own_families = {families[model] for model in models}
         if len(own_families) > 1:
             lines.append(

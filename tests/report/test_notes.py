@@ -356,6 +356,12 @@ def test_models_of_several_families():
     note, = family_notes(families, losses)
     assert note.startswith('m, o, p have the same losses but several families')
     assert not family_notes(dict.fromkeys(families, 'a'), losses)
+    # Predicted copies of training models are left to `copy_notes`.
+    assert not family_notes(families, losses, ('m', 'n', 'o', 'q'))
+    note, = family_notes(families, losses, ('m', 'n', 'p'))
+    assert note.startswith('m, p have the same losses but several families')
+    assert family_notes(families, losses,
+                        ('n', )) == family_notes(families, losses)
 
 
 def test_copies_of_training_models():
