@@ -6,15 +6,14 @@ from itertools import compress
 import numpy as np
 
 from csv_plugin.cli.arguments import print_end, print_warnings
-from csv_plugin.cli.options import check_splits, models_of
+from csv_plugin.cli.options import benchmarks_run, check_splits, models_of
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.formatting import counted, first_names
+from csv_plugin.core.formatting import counted
 from csv_plugin.core.study import Study, leave_families_out, split_study
 from csv_plugin.core.text_tables import wrapped
 from csv_plugin.io.files import file_set
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import save_predictor
-from csv_plugin.io.tables import read_benchmarks
 from csv_plugin.report.leaderboard_tables import write_markdown
 from csv_plugin.report.notes import (chance_notes, copy_notes, family_notes,
                                      shortage_notes)
@@ -34,7 +33,6 @@ def fit_from_tables(args: argparse.Namespace) -> None:
             '--leave-family-out.')
     tables = read_model_tables(args.losses, args.scores, args.models,
                                args.benchmarks)
-    print_warnings(_without_column(args, tables.accuracies.benchmarks))
     fit, predict = models_of(args, tables)
     # A model that is in both tuples is selected once.
     models = dict.fromkeys(fit + predict)
@@ -42,12 +40,7 @@ def fit_from_tables(args: argparse.Namespace) -> None:
     if args.leave_family_out:
         fit = predict = _scored(tables)
         tables = tables.select(fit)
-    run_on = tables.accuracies.select(fit).benchmarks_run
-    if not run_on:
-        raise InputError(
-            args.scores, 'at least one accuracy of a model to fit to', 'none',
-            'Add accuracies of models to fit to, or name other splits with '
-            '--fit.')
+    run_on = benchmarks_run(args, tables.accuracies.select(fit))
     losses = dict(zip(tables.features.models, tables.features.values))
     fitted = {model: losses[model] for model in fit}
     cautions = [
@@ -74,24 +67,6 @@ def fit_from_tables(args: argparse.Namespace) -> None:
         print(f'\n{wrapped(fitted_to)}')
     print_end(args.out, 'salience', 'predict', '--losses', 'NEW.csv',
               '--predictor', predictor)
-
-
-def _without_column(args: argparse.Namespace,
-                    benchmarks: Sequence[str]) -> list[str]:
-    """Return a warning of benchmarks that `--scores` has no column of.
-
-    `benchmarks` are those that it has.
-    """
-    others = []
-    for name in read_benchmarks(args.benchmarks):
-        if name not in benchmarks:
-            others.append(name)
-    if not others:
-        return []
-    return [
-        f'{first_names(others)}: in {args.benchmarks}, but without a column '
-        f'of accuracies in {args.scores}, so nothing is predicted there.'
-    ]
 
 
 def _study(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],

@@ -8,6 +8,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Optional
 
+from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.progress import Progress
 from csv_plugin.io.checkpoint_names import scaled_number
@@ -210,6 +211,24 @@ def models_of(args: argparse.Namespace,
     predict = tables.models_in(
         *args.predict, where=f'{args.models} (--predict)')
     return fit, predict
+
+
+def benchmarks_run(args: argparse.Namespace,
+                   accuracies: AccuracyTable) -> tuple[str, ...]:
+    """Return the benchmarks that models to fit to were run on.
+
+    `accuracies` are those of the models to fit to.
+
+    Raises:
+        InputError: There is no accuracy at all.
+    """
+    found = accuracies.benchmarks_run
+    if not found:
+        raise InputError(
+            args.scores, 'at least one accuracy of a model to fit to', 'none',
+            'Add accuracies of models to fit to, or name other splits with '
+            '--fit.')
+    return found
 
 
 def bar(label: str) -> Progress:

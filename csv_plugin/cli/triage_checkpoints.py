@@ -38,7 +38,7 @@ from csv_plugin.cli.arguments import (into_folder, print_end, print_json,
                                       print_next, refuse)
 from csv_plugin.cli.options import (FORECASTS, SPLITS, TABLES, TEST,
                                     add_option, add_shared, amount, bar,
-                                    check_splits)
+                                    benchmarks_run, check_splits)
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.fitting import fit_predictor
@@ -172,9 +172,11 @@ def _of_tables(args: argparse.Namespace,
                                args.benchmarks)
     past = tables.models_to_fit(args.fit, args.predict,
                                 f'{args.models} (--fit)')
-    main = tables.accuracies.select(benchmarks=tables.accuracies.main)
+    # Without any main benchmark, all benchmarks count.
+    counting = tables.accuracies.main or tables.accuracies.benchmarks
+    main = tables.accuracies.select(benchmarks=counting)
     scores = main.select(past)
-    scores = scores.select(benchmarks=scores.benchmarks_run)
+    scores = scores.select(benchmarks=benchmarks_run(args, scores))
     notes = []
     if is_size:
         sizes = _sizes(args, tables.info, past, tables.features.models)

@@ -20,7 +20,7 @@ from csv_plugin.core.arrays import Booleans, Floats
 from csv_plugin.core.conventions import InputError, check_list, check_unique
 from csv_plugin.core.failed_scoring import check_models
 from csv_plugin.core.features import FeatureTable, places_of_columns
-from csv_plugin.core.formatting import shortened
+from csv_plugin.core.formatting import first_names, shortened
 from csv_plugin.core.measured import (ALIKE, METRIC, Measured, check_measured,
                                       check_weights)
 from csv_plugin.io.files import FilePath, read_bytes, read_text
@@ -107,7 +107,8 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
 
     `read_loss_features`, `read_accuracies` and `read_models` describe the
     formats. The result has the models with losses. A model without a row in
-    the table of accuracies was run on no benchmark.
+    the table of accuracies was run on no benchmark. A warning names benchmarks
+    of the table of benchmarks without a column of accuracies.
 
     Raises:
         InputError: A file cannot be used, a model with losses is not in the
@@ -116,7 +117,18 @@ def read_model_tables(losses_path: FilePath, scores_path: FilePath,
             model were measured with different weights.
     """
     features = read_loss_features(losses_path)
-    accuracies = read_accuracies(scores_path, benchmarks_path)
+    scores = _accuracies_alone(scores_path)
+    benchmarks = read_benchmarks(benchmarks_path)
+    accuracies = _joined(scores_path, scores, benchmarks_path, benchmarks)
+    without_column = [
+        name for name in benchmarks if name not in scores.columns
+    ]
+    if without_column:
+        warnings.warn(
+            f'{first_names(without_column)}: in {os.fspath(benchmarks_path)}, '
+            f'but without a column of accuracies in {os.fspath(scores_path)}, '
+            'so nothing is predicted there.',
+            stacklevel=2)
     info = read_models(models_path)
     check_names_in(losses_path, 'models', features.models, models_path, info)
     check_names_in(scores_path, 'models', accuracies.models, losses_path,
@@ -241,12 +253,19 @@ def read_accuracies(scores_path: FilePath,
         InputError: One of the files cannot be used, or a benchmark with
             accuracies has no row in the table of benchmarks.
     """
-    accuracies = _accuracies_alone(scores_path)
+    scores = _accuracies_alone(scores_path)
     info = read_benchmarks(benchmarks_path)
-    check_names_in(scores_path, 'benchmarks', accuracies.columns,
-                   benchmarks_path, info)
-    kept = {name: info[name] for name in accuracies.columns}
-    return accuracy_table(accuracies.models, kept, accuracies.values)
+    return _joined(scores_path, scores, benchmarks_path, info)
+
+
+def _joined(scores_path: FilePath, scores: ModelColumns,
+            benchmarks_path: FilePath,
+            info: Mapping[str, BenchmarkInfo]) -> AccuracyTable:
+    """Return accuracies with the chance levels of their benchmarks."""
+    check_names_in(scores_path, 'benchmarks', scores.columns, benchmarks_path,
+                   info)
+    kept = {name: info[name] for name in scores.columns}
+    return accuracy_table(scores.models, kept, scores.values)
 
 
 def read_scores_alone(path: FilePath) -> AccuracyTable:

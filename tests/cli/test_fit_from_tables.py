@@ -288,15 +288,6 @@ def test_a_benchmark_without_a_score_is_left_out(tmp_path, call, capsys, more):
     assert 'none' not in predictor.names
 
 
-def test_a_benchmark_without_a_column_is_named(tmp_path, call, capsys):
-    with (tmp_path / 'in/benchmarks.csv').open('a') as file:
-        print('gone,0.25,100,1', file=file)
-    assert main(call) == 0
-    said = ' '.join(capsys.readouterr().out.split())
-    assert 'warning: gone: in ' in said
-    assert 'so nothing is predicted there.' in said
-
-
 def test_no_score_of_a_model_to_fit_to(tmp_path, call, capsys, tables):
     without_scores(tmp_path, tables.models)
     assert 'scores.csv: expected at least one acc' in refusal(capsys, *call)

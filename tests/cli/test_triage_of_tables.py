@@ -308,6 +308,21 @@ def test_runs_of_one_length_count_with_all_checkpoints(sized, tmp_path):
     assert 'fitted to 24 models.' in (tmp_path / 'out/triage.txt').read_text()
 
 
+def test_without_main_benchmarks_all_count(options, tmp_path, usual):
+    path = tmp_path / 'benchmarks.csv'
+    path.write_text(path.read_text().replace(',1\n', ',0\n'))
+    assert salience.main(options) == 0
+    out, _ = usual
+    assert forecast_in(tmp_path / 'out') == forecast_in(out)
+
+
+def test_no_score_of_a_model_to_fit_to(options, tmp_path, capsys):
+    drop(tmp_path, ('a@1', *'bcdef'), ('scores', ))
+    path = tmp_path / 'scores.csv'
+    path.write_text(re.sub(r',[\d.]+', ',', path.read_text()))
+    assert 'scores.csv: expected at least one acc' in refusal(capsys, *options)
+
+
 @pytest.fixture
 def no_fit(monkeypatch):
     """A fit takes long, so errors are found before it."""

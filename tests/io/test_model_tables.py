@@ -225,8 +225,7 @@ CONTENT = {
     'scores': 'model,x,y\nc,0.5,\na,0.25,0.75\n',
     'models': 'model,family,split\nd,F,test\na,F,train\nb,G,train\n'
               'c,G,val\nunused,H,test\n',
-    'benchmarks': 'benchmark,chance,n_items,main\nz,0,1,1\ny,0.5,,0\n'
-                  'x,0.25,100,1\n',
+    'benchmarks': 'benchmark,chance,n_items,main\ny,0.5,,0\nx,0.25,100,1\n',
 }  # yapf: disable
 
 
@@ -262,6 +261,12 @@ def test_tables_are_joined_by_name(read):
     assert tables.families == {
         'd': 'F', 'a': 'F', 'b': 'G', 'c': 'G', 'unused': 'H'
     }  # yapf: disable
+
+
+def test_a_benchmark_without_scores_is_named(read):
+    with pytest.warns(UserWarning, match='^z: in .*benchmarks.csv, but witho'):
+        tables = read(benchmarks=CONTENT['benchmarks'] + 'z,0,1,1\n')
+    assert tables.accuracies.benchmarks == ('x', 'y')
 
 
 def test_models_in_splits(read):
