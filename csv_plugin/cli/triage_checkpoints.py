@@ -51,7 +51,6 @@ from csv_plugin.io.tables import ModelInfo, check_names_in, read_models
 from csv_plugin.report.notes import (chance_notes, family_notes, outlier_notes,
                                      shortage_notes)
 from csv_plugin.report.screen import full_width
-from csv_plugin.report.study_tables import left_out_line
 from csv_plugin.report.triage_report import as_text, write_triage
 from csv_plugin.triage.checkpoints import (Checkpoint, check_described,
                                            describe_checkpoints, families_of,
@@ -194,10 +193,7 @@ def _of_tables(args: argparse.Namespace,
     notes += family_notes(tables.families, dict(zip(past, losses.values)))
     notes += shortage_notes(main, dict(zip(past, families)), past)
     notes += chance_notes(main, past)
-    notes += outlier_notes(predictor)
-    error = left_out_line(predictor)
-    if error:
-        notes.append(error)
+    notes += outlier_notes(predictor, with_error=True)
     return replace(triage, notes=(*notes, *triage.notes)), predictor
 
 

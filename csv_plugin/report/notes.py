@@ -16,8 +16,9 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.arrays import Floats
 from csv_plugin.core.escaping import same_look
 from csv_plugin.core.far_models import far_notes
-from csv_plugin.core.formatting import (all_or_first_names, first_names,
-                                        grouped, labelled, number, percent)
+from csv_plugin.core.formatting import (all_or_first_names, counted,
+                                        first_names, grouped, labelled, number,
+                                        percent)
 from csv_plugin.core.measurement_units import measurement_notes
 from csv_plugin.core.metrics import known_mean
 from csv_plugin.core.model_losses import MIXED
@@ -416,39 +417,57 @@ def judged_errors(predictor: Predictor,
     return np.array(judged)
 
 
-def outlier_notes(predictor: Predictor) -> list[str]:
+def outlier_notes(predictor: Predictor, with_error: bool = False) -> list[str]:
     """Return lines on training models that differ from the others, if any.
 
     A first line names models that seem to be measured in another unit. The
-    last line names the outliers. Unless all training models are outliers, it
-    also compares the errors of families left out with and without the
-    outliers.
+    next line names the outliers. The last one, `left_out_line`, is returned if
+    there are outliers or if `with_error` is True, unless it is empty.
     """
     lines = measurement_notes(predictor.fit_models,
                               predictor.training_measurement_factors,
                               'other training models')
     outliers = predictor.outliers
-    if not outliers:
-        return lines
-    errors = judged_errors(predictor)
-    with_all = number(percent(known_mean(errors)))
-    error = ('The mean absolute error of families left out is '
-             f'{with_all} points.')
-    is_sound = ~np.isin(predictor.fit_models, list(outliers))
-    if is_sound.any():
-        errors = judged_errors(predictor, is_sound)
-        without = number(percent(known_mean(errors)))
-        error = ('Without them, the mean absolute error of families left out '
-                 f'is {without} points, with them {with_all}.')
-    farthest_first = sorted(outliers, key=outliers.__getitem__, reverse=True)
-    named = []
-    for model in farthest_first:
-        size = outliers[model]
-        named.append(f'{model} ({size:.1f} times the expected error)')
-    lines.append('Outliers among the training models, which count less: '
-                 f'{first_names(named)}. {error} Check their losses and '
-                 'accuracies.')
+    if outliers:
+        farthest_first = sorted(
+            outliers, key=outliers.__getitem__, reverse=True)
+        named = []
+        for model in farthest_first:
+            size = outliers[model]
+            named.append(f'{model} ({size:.1f} times the expected error)')
+        lines.append('Outliers among the training models, which count less: '
+                     f'{first_names(named)}. Check their losses and '
+                     'accuracies.')
+    error = left_out_line(predictor)
+    if error and (outliers or with_error):
+        lines.append(error)
     return lines
+
+
+def left_out_line(predictor: Predictor) -> str:
+    """Return a line with the mean absolute error of families left out.
+
+    It is the mean over the benchmarks of `judged_errors`, in points. If some
+    training models are outliers, and not all, the line also has the error
+    without them. The line is '' if there is no error. The error of a predictor
+    by the method `paper` is that of its validation models.
+    """
+    errors = judged_errors(predictor)
+    if not len(errors):
+        return ''
+    of_models = 'validation models'
+    if predictor.leaves_families_out:
+        of_models = 'families left out'
+    without_outliers = ''
+    is_sound = ~np.isin(predictor.fit_models, list(predictor.outliers))
+    if is_sound.any() and not is_sound.all():
+        of_sound = judged_errors(predictor, is_sound)
+        without = number(percent(known_mean(of_sound)))
+        without_outliers = f' ({without} without the outliers)'
+    return (
+        f'Mean absolute error of {of_models}: '
+        f'{percent(known_mean(errors)):.1f} points{without_outliers}, over '
+        f'{counted(len(errors), "benchmark")}.')
 
 
 def _by_note(notes: Iterable[tuple[str, str]],

@@ -8,7 +8,7 @@ import numpy as np
 
 from csv_plugin.core.escaping import visible
 from csv_plugin.core.far_models import far_notes
-from csv_plugin.core.formatting import ANY, counted, number, percent
+from csv_plugin.core.formatting import ANY, number, percent
 from csv_plugin.core.metrics import known_mean
 from csv_plugin.core.overall import MEAN_ERROR
 from csv_plugin.core.predictions import Predictions
@@ -20,8 +20,8 @@ from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import ModelInfo, write_csv
 from csv_plugin.report.leaderboard_tables import as_text
 from csv_plugin.report.leaderboards import Leaderboard
-from csv_plugin.report.notes import (judged_errors, learning_notes,
-                                     left_out_errors, outlier_notes)
+from csv_plugin.report.notes import (learning_notes, left_out_errors,
+                                     outlier_notes)
 from csv_plugin.report.screen import full_width, markdown_list, markdown_table
 
 #: Columns of the files that `write_predictions` writes.
@@ -140,24 +140,6 @@ def fit_errors(predictor: Predictor) -> list[str]:
 def fit_legend(predictor: Predictor) -> str:
     """Return the legend of `fit_errors`: which models the errors are of."""
     return _LEFT_OUT if predictor.leaves_families_out else _VALIDATED
-
-
-def left_out_line(predictor: Predictor) -> str:
-    """Return a line with the mean absolute error of families left out.
-
-    It is the mean over the benchmarks of `judged_errors`, in points. The line
-    is '' if there are none. The error of a predictor by the method `paper` is
-    that of its validation models.
-    """
-    errors = judged_errors(predictor)
-    if not len(errors):
-        return ''
-    of_models = 'validation models'
-    if predictor.leaves_families_out:
-        of_models = 'families left out'
-    return (f'Mean absolute error of {of_models}: '
-            f'{percent(known_mean(errors)):.1f} points, over '
-            f'{counted(len(errors), "benchmark")}.')
 
 
 def _of_method(study: Study, models: Sequence[str]) -> Predictions:
@@ -329,20 +311,21 @@ def summary(study: Study,
 
     `models` are the models that the study predicts. The table has their
     errors. If none of them has an observed accuracy, there are no errors to
-    show. Then the text has the line `left_out_line` and the predictions of
-    the models, if there are any, instead. Tables have all columns if `wide` is
-    True.
+    show. Then the text has the error of families left out and the predictions
+    of the models, if there are any, instead. Tables have all columns if `wide`
+    is True.
     """
-    if _has_errors(study):
+    has_errors = _has_errors(study)
+    tables = []
+    if has_errors:
         tables = _error_texts(study, models, wide)
-    else:
-        tables = [left_out_line(study.predictor)]
-        if models:
-            board = leaderboard(study, models)
-            tables.append(as_text(board, full_width(wide)))
+    elif models:
+        board = leaderboard(study, models)
+        tables.append(as_text(board, full_width(wide)))
     parts = [
         title,
-        wrapped(outlier_notes(study.predictor)), *tables,
+        wrapped(outlier_notes(study.predictor, with_error=not has_errors)),
+        *tables,
         wrapped(learning_notes(study.predictor))
     ]
     return '\n\n'.join(filter(None, parts))

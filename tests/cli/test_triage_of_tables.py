@@ -197,6 +197,7 @@ def test_the_fit_is_shown_and_kept(options, tmp_path, capsys):
     fitted = ' '.join(capsys.readouterr().out.split())
     error, = re.findall(r'Mean absolute error of families [^,]*,', fitted)
     assert error in printed
+    assert printed.count('error of families left out') == 1
     kept, other = (
         load_predictor(tmp_path / folder / 'predictor.safetensors')
         for folder in ('out', 'fit'))

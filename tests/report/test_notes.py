@@ -15,9 +15,9 @@ from csv_plugin.core.overall import MeanView, Overall, RankRanges
 from csv_plugin.core.predictions import NOT_YET, Missing
 from csv_plugin.report.notes import (chance_notes, copy_notes, family_notes,
                                      findings, first_names, learning_notes,
-                                     mean_notes, outcome, outlier_notes,
-                                     predictor_notes, range_note,
-                                     shortage_notes)
+                                     left_out_line, mean_notes, outcome,
+                                     outlier_notes, predictor_notes,
+                                     range_note, shortage_notes)
 from tests.report.boards import NO_DUMP, make_cells, predict
 from tests.runs import train
 from tests.tables import small_tables
@@ -80,7 +80,7 @@ def test_outliers_among_training_models():
     features = FeatureTable(tables.models, tables.features.columns, values)
     predictor = fit_predictor(features, tables.accuracies, tables.groups)
     assert [*predictor.outliers] == [tables.models[worst]]
-    note, = outlier_notes(predictor)
+    note, error = outlier_notes(predictor)
     errors = np.abs(predictor.observed - predictor.left_out)
     rows = np.array(predictor.fit_models) != tables.models[worst]
     without, with_all = (100 * np.nanmean(part)
@@ -89,8 +89,11 @@ def test_outliers_among_training_models():
     assert with_all > without
     assert note.startswith('Outliers among the training models, which count '
                            f'less: {tables.models[worst]} ({size:.1f} times')
-    assert (f'left out is {without:.1f} points, with them {with_all:.1f}.'
-            in note)
+    assert error == ('Mean absolute error of families left out: '
+                     f'{with_all:.1f} points ({without:.1f} without the '
+                     'outliers), over 2 benchmarks.')
+    assert outlier_notes(predictor, with_error=True) == [note, error]
+    assert outlier_notes(sound, with_error=True) == [left_out_line(sound)]
 
 
 def test_all_training_models_are_outliers():
@@ -105,15 +108,17 @@ def test_all_training_models_are_outliers():
         left_out=np.array([[.9], [.7]]),
         main=('b', ),
         names=('b', ),
+        leaves_families_out=True,
         benchmarks=(SimpleNamespace(benchmark='b', at_chance=False,
                                     error=.1), ),
         training_measurement_factors=np.ones(2))
-    note, = outlier_notes(predictor)
-    assert note == (
+    assert outlier_notes(predictor) == [
         'Outliers among the training models, which count less: b (4.0 times '
-        'the expected error), a (3.5 times the expected error). The mean '
-        'absolute error of families left out is 10.0 points. Check their '
-        'losses and accuracies.')
+        'the expected error), a (3.5 times the expected error). Check their '
+        'losses and accuracies.',
+        'Mean absolute error of families left out: 10.0 points, over 1 '
+        'benchmark.'
+    ]
 
 
 def found(cells):

@@ -12,11 +12,10 @@ from csv_plugin.core.predictions import Missing, Predictions
 from csv_plugin.core.study import Study, geometric_mean, split_study
 from csv_plugin.core.text_tables import text_table
 from csv_plugin.io.tables import ModelInfo
-from csv_plugin.report.notes import learning_notes, outlier_notes
+from csv_plugin.report.notes import learning_notes, left_out_line
 from csv_plugin.report.screen import markdown_table
 from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_rows,
-                                            fit_errors, leaderboard,
-                                            left_out_line, summary,
+                                            fit_errors, leaderboard, summary,
                                             write_predictions, write_report)
 from tests.scripts import csv_rows
 from tests.tables import Tables
@@ -278,22 +277,18 @@ def test_outliers_are_named_before_the_table(tmp_path, study):
     assert 0 < text.index('Outliers among the training') < text.index('| ben')
 
 
-def test_outliers_and_the_line_of_left_out_errors_agree(study):
-    """Both leave out benchmarks that no mean is over."""
-    first, *_ = study.predictor.fit_models
+def test_the_error_of_families_left_out_is_over_main_benchmarks(study):
+    """Benchmarks that no mean is over are left out."""
     parts = list(study.predictor.benchmarks)
     parts[0] = replace(parts[0], main=False)
     parts[2] = replace(parts[2], main=True, at_chance=True)
     predictor = replace(study.predictor, benchmarks=tuple(parts))
-    odd = with_outlier(predictor, first)
-    line = left_out_line(odd)
+    line = left_out_line(predictor)
     error = line.partition('out: ')[2].partition(' points')[0]
     sizes = 100 * np.abs(predictor.left_out - predictor.observed)
     judged = [b for b, part in enumerate(parts)
               if part.main and not part.at_chance]  # yapf: disable
     assert error == f'{np.nanmean(sizes[:, judged], axis=0).mean():.1f}'
-    note, = outlier_notes(odd)
-    assert f'with them {error}. ' in note
 
 
 def test_benchmarks_at_chance_are_in_no_mean_of_errors(tmp_path, study):
