@@ -1,5 +1,7 @@
 """Predict accuracies of models from their token losses or a table of losses.
 
+Each prediction has a 90 % interval.
+
     salience predict outputs/losses --predictor predictor.safetensors
     salience predict --losses losses.csv --predictor predictor.safetensors
 

@@ -1,7 +1,7 @@
 """Forecast with which accuracies pretraining runs will end, and which to stop.
 
-For example, judge two data mixtures of the demonstration after a third of
-their training:
+Predictions and forecasts have 90 % intervals. For example, judge two data
+mixtures of the demonstration after a third of their training:
 
     D=$(salience demo --where)
     salience triage --out outputs/triage \\

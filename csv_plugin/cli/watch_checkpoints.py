@@ -1,5 +1,7 @@
 """Predict a model while it trains, from the checkpoints that it saves.
 
+Each prediction has a 90 % interval.
+
     salience watch runs/mix1 --predictor predictor.safetensors \\
         --texts texts.jsonl --out outputs/live
 

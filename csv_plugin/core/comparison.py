@@ -72,7 +72,7 @@ class Comparison:
         for heading, kind in _TABLES:
             differences = self.of_kind(kind)
             if differences:
-                rows = _rows(differences)
+                rows = _rows(differences, self.level)
                 tables.append((heading, rows))
         if self.answers:
             rows = _answer_rows(self)
@@ -216,8 +216,11 @@ def name_of(difference: Difference) -> str:
     return difference.benchmark
 
 
-def _rows(differences: list[Difference]) -> list[list[str]]:
-    """Return a table: a header, then a row for each difference."""
+def _rows(differences: list[Difference], level: float) -> list[list[str]]:
+    """Return a table: a header, then a row for each difference.
+
+    `level` is that of the intervals.
+    """
     has_items = False
     has_noise: set[str] = set()
     for difference in differences:
@@ -228,8 +231,8 @@ def _rows(differences: list[Difference]) -> list[list[str]]:
         if origin in has_noise:
             origins.append(origin)
     header = [
-        '', 'B - A', 'interval', 'P(better)', 'verdict', 'detectable',
-        'by items'
+        '', 'B - A', f'{100 * level:g}% interval', 'P(better)', 'verdict',
+        'detectable', 'by items'
     ]
     if not has_items:
         header.remove('by items')

@@ -481,13 +481,19 @@ class Predictions(PublicNames):
             found[place] = text == ANY
         return found
 
+    @property
+    def interval_name(self) -> str:
+        """What the intervals are called for users, such as '90% interval'."""
+        if np.isnan(self.level):
+            return 'interval'
+        return f'{self.level:.0%} interval'
+
     def legend(self) -> list[str]:
         """Return the meaning of the cells and their marks, one line each.
 
         Marks that no cell has are left out.
         """
-        share = '' if np.isnan(self.level) else f'{self.level:.0%} '
-        lines = [f'Percent ({share}interval, rounded outwards).']
+        lines = [f'Percent ({self.interval_name}, rounded outwards).']
         if any(self.rules_nothing_out(name).any() for name in self.methods):
             lines.append(f'{ANY}: all from guessing or below to 100.')
         is_shown = np.isfinite(self.values)

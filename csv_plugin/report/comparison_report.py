@@ -51,12 +51,13 @@ def conclusion(comparison: Comparison) -> str:
     sentence states the difference of losses.
     """
     decisive = comparison.decisive
-    sentences = [_verdict(decisive, _contradicting(comparison))]
+    level = comparison.level
+    sentences = [_verdict(decisive, level, _contradicting(comparison))]
     losses = comparison.of_kind(LOSS)
     if decisive.of_losses:
         sentences += _on_predictions(comparison)
     elif losses:
-        sentences.append(f'By loss: {_verdict(losses[0])}')
+        sentences.append(f'By loss: {_verdict(losses[0], level)}')
     return one_line(' '.join(sentences))
 
 
@@ -77,10 +78,10 @@ def _contradicting(comparison: Comparison) -> str:
     return f', although its observed accuracy is {opposite} on {listed}'
 
 
-def _verdict(difference: Difference, clause: str = '') -> str:
+def _verdict(difference: Difference, level: float, words: str = '') -> str:
     """State a difference in a sentence, with its interval and probability.
 
-    The clause stands after the verdict.
+    `level` is that of the interval. The words stand after the verdict.
     """
     of = f'accuracy on {difference.benchmark}'
     if difference.of_losses:
@@ -92,8 +93,9 @@ def _verdict(difference: Difference, clause: str = '') -> str:
         # The margin is `LOSS_MARGIN` times the mean loss of A.
         share = LOSS_MARGIN * difference.value / difference.margin
         size += f', {100 * share:+.2f} %'
-    beginning = f'{_BEGINNINGS[difference.verdict]}{clause}'
-    return (f'{beginning}: {of} {size} ({interval_of(difference)}), '
+    beginning = f'{_BEGINNINGS[difference.verdict]}{words}'
+    limits = interval_of(difference)
+    return (f'{beginning}: {of} {size} ({100 * level:g}% interval {limits}), '
             f'P(B better) {difference.probability:.3f}.')
 
 
@@ -131,6 +133,7 @@ def as_line(comparison: Comparison) -> str:
         'difference': number_of(decisive, decisive.value),
         'low': number_of(decisive, decisive.low),
         'high': number_of(decisive, decisive.high),
+        'level': f'{100 * comparison.level:g}',
         'unit': 'loss' if decisive.of_losses else 'points',
         'probability': f'{decisive.probability:.4f}',
         'noise': '+'.join(decisive.noises),
@@ -146,9 +149,8 @@ def _legend(comparison: Comparison) -> list[str]:
     decisive = comparison.decisive
     margin = number_of(decisive, decisive.margin, '')
     legend = [
-        f'Intervals of {100 * comparison.level:g} %. Better or worse: the '
-        'interval does not contain 0. No difference: it contains 0 and lies '
-        f'within the margin, {margin}{_unit(decisive)} '
+        'Better or worse: the interval does not contain 0. No difference: it '
+        f'contains 0 and lies within the margin, {margin}{_unit(decisive)} '
         'for the difference that decides. Detectable: the smallest '
         'difference that is found with a probability of 80 %.'
     ]

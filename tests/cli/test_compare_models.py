@@ -117,7 +117,7 @@ def test_exit_codes_and_the_line(folder, capsys, a, b, code, verdict):
     line, = capsys.readouterr().out.splitlines()
     fields = dict(field.split('=') for field in line.split())
     assert fields['verdict'] == verdict and fields['by'] == 'loss'
-    assert fields['noise'] == 'texts'
+    assert fields['noise'] == 'texts' and fields['level'] == '95'
     assert (fields['a'], fields['b']) == (a, b)
     low, value, high = (
         float(fields[name]) for name in ('low', 'difference', 'high'))

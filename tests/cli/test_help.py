@@ -29,3 +29,13 @@ def test_every_option_is_explained(verb):
         # An option with two names is called by the first.
         name, *_ = (*action.option_strings, '')
         assert action.metavar == METAVARS.get(name, action.metavar)
+
+
+@pytest.mark.parametrize('verb', ['predict', 'triage', 'watch', 'compare'])
+def test_verbs_that_print_intervals_name_their_level(verb):
+    parser = argparse.ArgumentParser()
+    module = import_module(VERBS[verb].module)
+    module.add_arguments(parser)
+    words = f'{module.__doc__} {parser.format_help()}'
+    assert re.search('90 % interval|of intervals .default 95.',
+                     ' '.join(words.split()))

@@ -47,7 +47,9 @@ def test_benchmarks_are_grouped_by_what_a_run_would_show():
     assert 'By items: the smallest' in observed
     assert 'a run would' not in observed and 'can tell on' not in observed
 
-    far = shown(ordered[-1], ordered[0])
+    far = shown(ordered[-1], ordered[0], level=.8)
+    assert far.count('(80% interval ') == 2
+    assert far.count(' B - A 80% interval ') == 2
     assert 'Predicted accuracies can tell on: easy, hard.' in far
     near = shown(ordered[11], ordered[12])
     # Each line names predicted accuracies as what can or cannot tell.

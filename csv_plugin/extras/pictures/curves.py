@@ -34,7 +34,7 @@ def trajectory_picture(triage: Triage) -> Figure:
         _draw_panel(axes, triage, benchmark, look)
         axes.set_title(wrapped(benchmark))
     explain(figure, f'training {triage.measure}', 'accuracy, %',
-            _handles(look))
+            _handles(look, triage.predictions.interval_name))
     return figure
 
 
@@ -175,13 +175,13 @@ def _draw_point(axes: Axes,
         zorder=3)
 
 
-def _handles(look: Looks) -> list[Artist]:
+def _handles(look: Looks, interval_name: str) -> list[Artist]:
     """Return the legend: the runs, then what lines, bands and points mean."""
     handles: list[Artist] = []
     for name, own in look.items():
         handles.append(handle(name, **own.marked_line))
     predicted = handle('predicted', color=GREY)
-    interval = Patch(color=GREY, alpha=0.3, lw=0, label='its interval')
+    interval = Patch(color=GREY, alpha=0.3, lw=0, label=interval_name)
     forecast = handle(
         'forecast', color=GREY, ls=':', marker='o', markerfacecolor='white')
     handles += [predicted, interval, forecast]

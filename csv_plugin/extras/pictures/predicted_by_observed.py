@@ -1,5 +1,4 @@
 """Draw predicted against observed accuracies."""
-import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -38,7 +37,7 @@ def methods_picture(predictions: Predictions) -> Figure:
             if is_first and len(methods) > 1:
                 axes.set_ylabel(wrapped(method), fontweight='bold')
     explain(figure, 'observed accuracy, %', 'predicted accuracy, %',
-            _handles(predictions.level))
+            _handles(predictions.interval_name))
     return figure
 
 
@@ -54,12 +53,8 @@ def _limits(predictions: Predictions, b: int) -> tuple[float, float]:
     return pad(*percents)
 
 
-def _handles(level: float) -> list[Artist]:
-    """Return the legend; `level` is the level of the intervals, as fraction.
-    """
-    interval = 'interval'
-    if not np.isnan(level):
-        interval = f'{level:.0%} interval'
+def _handles(interval: str) -> list[Artist]:
+    """Return the legend; `interval` is what the intervals are called."""
     return [
         handle('held-out model', color='black', ls='', marker='o'),
         handle(interval, color='black', lw=0.8, alpha=0.5),

@@ -55,6 +55,7 @@ def test_without_observed_accuracies_the_title_has_the_width_of_intervals():
     assert ('<h1>3 models on 2 benchmarks: 90% intervals are 25.0 points wide '
             'on average</h1>') in html
     assert '“inside”' not in html
+    assert 'with the 90% interval in brackets' in html
 
 
 def test_only_what_the_page_has_is_explained():

@@ -152,7 +152,7 @@ def test_trajectories_and_forecasts():
     assert '1T' in {text.get_text() for text in drawn_ticks(axes.xaxis)}
     assert figure.get_supxlabel() == 'training steps'
     assert words(figure) == [
-        'run-0', 'run-1', 'predicted', 'its interval', 'forecast'
+        'run-0', 'run-1', 'predicted', '90% interval', 'forecast'
     ]
 
 
