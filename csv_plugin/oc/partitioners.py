@@ -14,7 +14,7 @@ from csv_plugin.io.runs.run_dumps import read_model_dump
 from csv_plugin.oc.accelerators import apply_accelerator
 from csv_plugin.oc.classes import class_name
 from csv_plugin.oc.models import check_engine, check_files_of
-from csv_plugin.oc.run_checks import check_run, is_texts
+from csv_plugin.oc.run_checks import check_run, is_texts, one_line_errors
 
 #: Modules that a task imports before it looks for classes by their names.
 _IMPORTS = dict(imports=['csv_plugin.oc'], allow_failed_imports=False)
@@ -53,15 +53,13 @@ class FewTasksPartitioner(NaivePartitioner):
         Raises:
             SystemExit: The config is wrong; the message is one line.
         """
-        try:
+        with one_line_errors():
             apply_accelerator(cfg)
             if self.is_inference:
                 warnings = check_run(cfg)
                 check_entries(cfg['models'])
                 for warning in warnings:
                     self.logger.warning(warning)
-        except InputError as error:
-            raise SystemExit(f'error: {error}') from error
         stage = 'infer' if self.is_inference else 'eval'
         self.n_tasks = cfg.get(stage, {}).get('n_tasks')
         return super().__call__(cfg)

@@ -2,6 +2,7 @@
 import inspect
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -42,6 +43,21 @@ COMMON_GROUPS: list[Entry] = [
 #: Inferencers that compute losses. The first scores the texts of a validation
 #: set, the second the right answers of a benchmark.
 LOSS_INFERENCERS = ('TokenLossInferencer', 'LabelLossInferencer')
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Let an `InputError` end the run with its one line.
+
+    OpenCompass catches no errors of a config. It would end with a traceback.
+
+    Raises:
+        SystemExit: There was an `InputError`, whose message this has.
+    """
+    try:
+        yield
+    except InputError as error:
+        raise SystemExit(f'error: {error}') from error
 
 
 def check_run(config: Mapping[str, Any]) -> list[str]:

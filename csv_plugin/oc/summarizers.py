@@ -36,7 +36,8 @@ from csv_plugin.oc.accelerators import apply_accelerator
 from csv_plugin.oc.run_checks import (COMMON_GROUPS, LOSS_INFERENCERS,
                                       check_benchmarks, check_models,
                                       check_options, names_in_run, of_losses,
-                                      predictor_files, with_common_groups)
+                                      one_line_errors, predictor_files,
+                                      with_common_groups)
 from csv_plugin.oc.run_results import AccuracyRow, RunResults
 from csv_plugin.report.leaderboard_tables import (as_short_text,
                                                   write_leaderboard)
@@ -95,10 +96,12 @@ class PredictedSummarizer(DefaultSummarizer):
             added if the run has datasets of these groups.
 
     Raises:
-        InputError: An option is unknown, two models have the same name, or
-            `run_checks.predictor_files` refuses an argument.
+        SystemExit: An option is unknown, two models have the same name, or
+            `run_checks.predictor_files` refuses an argument; the message is
+            one line.
     """
 
+    @one_line_errors()
     def __init__(self,
                  config: Any,
                  predictors: Sequence[tuple[str, str]] = (),
@@ -131,6 +134,7 @@ class PredictedSummarizer(DefaultSummarizer):
         self.summary_file = ''
         self.leaderboard_stem = ''
 
+    @one_line_errors()
     def summarize(self, *args: Any, **kwargs: Any) -> None:
         """Write OpenCompass's files and the leaderboard; print one table."""
         printed = io.StringIO()

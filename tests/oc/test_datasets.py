@@ -9,6 +9,13 @@ from csv_plugin.oc.datasets import SalienceTextDataset, texts_of_rows
 from tests.oc import tiny
 
 READER = dict(input_columns=[], output_column=None)
+CONFIG = '''
+from mmengine.config import read_base
+with read_base():
+    from csv_plugin.configs.datasets.salience_texts import salience_texts
+datasets = [salience_texts('texts.jsonl', context=512)]
+del salience_texts
+'''
 
 
 @pytest.mark.parametrize('answers', [[], [40], [0]])
@@ -56,13 +63,7 @@ def test_an_empty_text_is_refused(tmp_path):
 def test_a_config_with_texts_of_ones_own(tmp_path):
     """Dumped by the main process and read by that of a task."""
     tiny.save_texts(tmp_path / 'texts.jsonl')
-    (tmp_path / 'mine.py').write_text('''
-from mmengine.config import read_base
-with read_base():
-    from csv_plugin.configs.datasets.salience_texts import salience_texts
-datasets = [salience_texts('texts.jsonl', context=512)]
-del salience_texts
-''')
+    (tmp_path / 'mine.py').write_text(CONFIG)
     Config.fromfile('mine.py', format_python_code=False).dump('dumped.py')
     config = Config.fromfile('dumped.py', format_python_code=False)
     entry, = config.datasets
@@ -71,3 +72,9 @@ del salience_texts
     assert entry.fingerprint == tiny.TEXTS.fingerprint
     assert entry.infer_cfg.inferencer.context == 512
     assert set(config) == {'datasets'}
+
+
+def test_a_config_with_a_wrong_path_ends_in_one_line(tmp_path):
+    (tmp_path / 'mine.py').write_text(CONFIG)
+    with pytest.raises(SystemExit, match='^error: texts.jsonl: expected a fi'):
+        Config.fromfile('mine.py', format_python_code=False)

@@ -18,7 +18,6 @@ from opencompass.utils.run import get_config_from_arg
 
 from csv_plugin.cli.copy_configs import PARTS
 from csv_plugin.cli.salience import main
-from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import csv_cell, markdown
 from csv_plugin.extras.page.run_pages import run_page
 from csv_plugin.io.predictors import save_predictor
@@ -668,7 +667,7 @@ def test_unusable_predictor(run, predictors, tmp_path, torn, capsys):
     (['p'], 'expected pairs, such as'),
 ])
 def test_bad_config(run, pairs, message):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(SystemExit, match=f'^error: .*{message}'):
         PredictedSummarizer(make_config(run), pairs)
 
 
@@ -713,5 +712,6 @@ def test_packaged_config(run, tmp_path, monkeypatch, chosen):
 
 
 def test_unknown_options_are_refused(run, predictors):
-    with pytest.raises(InputError, match="PredictedSummarizer.*'predicters'"):
+    with pytest.raises(
+            SystemExit, match="^error: .*PredictedSummarizer.*'predicters'"):
         PredictedSummarizer(make_config(run), predicters=predictors)

@@ -26,12 +26,17 @@ def salience_texts(path: str, context: int | None = None) -> dict:
         path (str): The file, relative to where OpenCompass is started.
         context (Optional[int]): Length of the longest window in tokens
             (default: the context length of the model).
+
+    Raises:
+        SystemExit: The texts cannot be used; the message is one line.
     """
     # In a config, mmengine replaces imports at the top by lazy objects, which
     # cannot be called here.
     datasets = __import__('csv_plugin.oc.datasets', fromlist=['datasets'])
     dumps = __import__('csv_plugin.io.runs.run_dumps', fromlist=['run_dumps'])
-    fingerprint = datasets.read_nonempty_texts(path).fingerprint
+    checks = __import__('csv_plugin.oc.run_checks', fromlist=['run_checks'])
+    with checks.one_line_errors():
+        fingerprint = datasets.read_nonempty_texts(path).fingerprint
     prompt_template = dict(type=PromptTemplate, template='')
     inferencer = dict(type=TokenLossInferencer, context=context)
     evaluator = dict(type=SalienceEvaluator)
