@@ -74,6 +74,17 @@ def small_tables(n_models: int = 15,
          for m, model in enumerate(models)})  # yapf: disable
 
 
+def with_outlier() -> tuple[Tables, str]:
+    """Models of which one has losses that are far too low, and its name."""
+    tables = small_tables(24, n_families=6).only('easy', 'hard')
+    values = tables.features.values.copy()
+    worst = int(np.argmax(values.mean(axis=1)))
+    values[worst] = values.min(axis=0)
+    features = FeatureTable(tables.models, tables.features.columns, values)
+    return (Tables(features, tables.accuracies,
+                   tables.families), tables.models[worst])
+
+
 def _accuracy(score: NDArray, middle: float) -> NDArray:
     return CHANCE + (1 - CHANCE) / (1 + np.exp(4 * (score - middle)))
 

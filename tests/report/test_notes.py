@@ -8,7 +8,6 @@ import pytest
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.far_models import far_notes
-from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
 from csv_plugin.core.model_losses import MIXED
 from csv_plugin.core.overall import MeanView, Overall, RankRanges
@@ -20,7 +19,7 @@ from csv_plugin.report.notes import (chance_notes, copy_notes, family_notes,
                                      range_note, shortage_notes)
 from tests.report.boards import NO_DUMP, make_cells, predict
 from tests.runs import train
-from tests.tables import small_tables
+from tests.tables import small_tables, with_outlier
 
 MODELS = tuple(f'm{i}' for i in range(6))
 
@@ -74,21 +73,19 @@ def test_outliers_among_training_models():
     tables = small_tables(24, n_families=6).only('easy', 'hard')
     sound = fit_predictor(tables.features, tables.accuracies, tables.groups)
     assert outlier_notes(sound) == []
-    values = tables.features.values.copy()
-    worst = np.argmax(values.mean(axis=1))
-    values[worst] = values.min(axis=0)
-    features = FeatureTable(tables.models, tables.features.columns, values)
-    predictor = fit_predictor(features, tables.accuracies, tables.groups)
-    assert [*predictor.outliers] == [tables.models[worst]]
+    tables, odd = with_outlier()
+    predictor = fit_predictor(tables.features, tables.accuracies,
+                              tables.groups)
+    assert [*predictor.outliers] == [odd]
     note, error = outlier_notes(predictor)
     errors = np.abs(predictor.observed - predictor.left_out)
-    rows = np.array(predictor.fit_models) != tables.models[worst]
+    rows = np.array(predictor.fit_models) != odd
     without, with_all = (100 * np.nanmean(part)
                          for part in (errors[rows], errors))
-    size = predictor.outliers[tables.models[worst]]
+    size = predictor.outliers[odd]
     assert with_all > without
     assert note.startswith('Outliers among the training models, which count '
-                           f'less: {tables.models[worst]} ({size:.1f} times')
+                           f'less: {odd} ({size:.1f} times')
     assert error == ('Mean absolute error of families left out: '
                      f'{with_all:.1f} points ({without:.1f} without the '
                      'outliers), over 2 benchmarks.')

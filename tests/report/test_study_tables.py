@@ -2,7 +2,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from csv_plugin.report.study_tables import (PREDICTION_COLUMNS, error_rows,
                                             fit_errors, leaderboard, summary,
                                             write_predictions, write_report)
 from tests.scripts import csv_rows
-from tests.tables import Tables
+from tests.tables import Tables, with_outlier
 
 MAIN = ('easy', 'hard')
 
@@ -253,24 +252,15 @@ def test_errors_of_families_left_out_are_mean_absolute_errors(study):
     assert fit_errors(alone)[:2] == ['-', hard]
 
 
-def with_outlier(predictor, name):
-    """The predictor, as if this training model were an outlier."""
-    plain = ('observed', 'left_out', 'fit_models', 'benchmarks', 'main',
-             'names', 'training_measurement_factors',
-             'leaves_families_out')  # yapf: disable
-    return Mock(
-        wraps=predictor,
-        outliers={name: 4.25},
-        **{part: getattr(predictor, part)
-           for part in plain})
-
-
-def test_outliers_are_named_before_the_table(tmp_path, study):
+def test_outliers_are_named_before_the_table(tmp_path):
     """And in the report."""
-    name = study.predictor.fit_models[0]
-    odd = replace(study, predictor=with_outlier(study.predictor, name))
+    tables, name = with_outlier()
+    fitted = [model for model in tables.models if model != tables.models[-1]]
+    assert name in fitted
+    odd = split_study(tables.features, tables.accuracies, tables.families,
+                      fitted)
     _, note, table, *_ = summary(odd, [], 'Title').split('\n\n')
-    assert f'{name} (4.2 times the expected error)' in ' '.join(note.split())
+    assert f'count less: {name} (' in ' '.join(note.split())
     assert table.startswith('benchmark ')
     write_report(tmp_path / 'r.md', odd, [], 'A title', 'x')
     text = (tmp_path / 'r.md').read_text('utf-8')
