@@ -10,7 +10,8 @@ out fit several times, each time without one of at most eight groups of
 families; their cells count together. The table has a row for each protocol:
 
     MSE        mean squared errors in 1e-3, geometric mean over the benchmarks
-    ratio      MSE of the default over that of the mean loss
+    ratio      MSE of the default over that of the mean loss: smaller is
+               better
     MAE        mean absolute error in points, of the mean loss in brackets
     coverage   share of the 90 % intervals that hold the observed accuracy
     width      mean width of the intervals in points
@@ -37,7 +38,7 @@ from tools.studies.trials import (METHODS, Figures, Models, Trial, collection,
 
 #: Splits of `read_models`, which calls `val` `validation` too.
 TRAINING = ('train', 'validation')
-HEADER = ('protocol', 'MSE', 'of mean loss', 'ratio', 'MAE (mean loss)',
+HEADER = ('protocol', 'MSE', 'MSE of mean loss', 'ratio', 'MAE (mean loss)',
           'coverage (mean loss)', 'width (mean loss)',
           'log score, less mean loss')
 

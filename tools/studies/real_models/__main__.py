@@ -126,9 +126,9 @@ def main() -> None:
             header.append(f'{what}: {figure}')
     print(tabulate(rows, header, 'pipe', disable_numparse=True))
     for what in groups:
-        ratio = errors['mean loss', what] / errors['texts and own answers',
-                                                   what]
-        print(f'\nMSE of the mean loss over that of texts and own answers, '
+        own = errors['texts and own answers', what]
+        ratio = own / errors['mean loss', what]
+        print(f'\nMSE of texts and own answers over that of the mean loss, '
               f'{what} left out: {ratio:.2f}')
 
 
