@@ -28,11 +28,11 @@ from csv_plugin.core.predictions import (NOT_YET, OBSERVED, Miss, Missing,
 from csv_plugin.core.predictor import BenchmarkFit, Predictor
 
 #: With fewer training models than the first number, or fewer families of them
-#: than the second number, a note is written.
+#: than the second number, a note is written (docs/what_to_expect.md says why).
 _ENOUGH, _ENOUGH_FAMILIES = 9, 3
 #: Advice if there are too few models or families.
-_WOULD_DO = (f'{_ENOUGH} models of {_ENOUGH_FAMILIES} families would do, some '
-             'dozens are better')
+_WOULD_DO = (f'{_ENOUGH} models of {_ENOUGH_FAMILIES} families would do, two '
+             'dozen of several are better')
 
 #: Legends of the columns of differences, and of the row of errors.
 DIFFERENCES = 'diff is predicted minus observed.'
