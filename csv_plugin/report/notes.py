@@ -17,7 +17,7 @@ from csv_plugin.core.arrays import Floats
 from csv_plugin.core.escaping import same_look
 from csv_plugin.core.far_models import far_notes
 from csv_plugin.core.formatting import (all_or_first_names, first_names,
-                                        grouped, labelled, number, percent)
+                                        grouped, labelled, percent)
 from csv_plugin.core.measurement_units import measurement_notes
 from csv_plugin.core.metrics import known_mean
 from csv_plugin.core.model_losses import MIXED
@@ -422,7 +422,7 @@ def outlier_notes(predictor: Predictor) -> list[str]:
     A first line names models that seem to be measured in another unit. The
     last line names the outliers. Unless all training models are outliers, it
     also compares the errors of families left out with and without the
-    outliers.
+    outliers. Without a benchmark whose errors count, no error is stated.
     """
     lines = measurement_notes(predictor.fit_models,
                               predictor.training_measurement_factors,
@@ -430,23 +430,26 @@ def outlier_notes(predictor: Predictor) -> list[str]:
     outliers = predictor.outliers
     if not outliers:
         return lines
-    errors = judged_errors(predictor)
-    with_all = number(percent(known_mean(errors)))
-    error = ('The mean absolute error of families left out is '
-             f'{with_all} points.')
+    with_all = known_mean(judged_errors(predictor))
+    without = math.nan
     is_sound = ~np.isin(predictor.fit_models, list(outliers))
     if is_sound.any():
-        errors = judged_errors(predictor, is_sound)
-        without = number(percent(known_mean(errors)))
+        without = known_mean(judged_errors(predictor, is_sound))
+    error = ''
+    if not math.isnan(without):
         error = ('Without them, the mean absolute error of families left out '
-                 f'is {without} points, with them {with_all}.')
+                 f'is {percent(without):.1f} points, with them '
+                 f'{percent(with_all):.1f}. ')
+    elif not math.isnan(with_all):
+        error = ('The mean absolute error of families left out is '
+                 f'{percent(with_all):.1f} points. ')
     farthest_first = sorted(outliers, key=outliers.__getitem__, reverse=True)
     named = []
     for model in farthest_first:
         size = outliers[model]
         named.append(f'{model} ({size:.1f} times the expected error)')
     lines.append('Outliers among the training models, which count less: '
-                 f'{first_names(named)}. {error} Check their losses and '
+                 f'{first_names(named)}. {error}Check their losses and '
                  'accuracies.')
     return lines
 

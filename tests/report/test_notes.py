@@ -93,9 +93,9 @@ def test_outliers_among_training_models():
             in note)
 
 
-def test_all_training_models_are_outliers():
-    """Then no error is left without them."""
-    predictor = SimpleNamespace(
+def predictor_of_outliers(at_chance):
+    """A predictor whose two training models are outliers."""
+    return SimpleNamespace(
         fit_models=('a', 'b'),
         outliers={
             'a': 3.5,
@@ -105,14 +105,27 @@ def test_all_training_models_are_outliers():
         left_out=np.array([[.9], [.7]]),
         main=('b', ),
         names=('b', ),
-        benchmarks=(SimpleNamespace(benchmark='b', at_chance=False,
-                                    error=.1), ),
+        benchmarks=(SimpleNamespace(
+            benchmark='b', at_chance=at_chance, error=.1), ),
         training_measurement_factors=np.ones(2))
-    note, = outlier_notes(predictor)
+
+
+def test_all_training_models_are_outliers():
+    """Then no error is left without them."""
+    note, = outlier_notes(predictor_of_outliers(at_chance=False))
     assert note == (
         'Outliers among the training models, which count less: b (4.0 times '
         'the expected error), a (3.5 times the expected error). The mean '
         'absolute error of families left out is 10.0 points. Check their '
+        'losses and accuracies.')
+
+
+def test_outliers_without_an_error_that_counts():
+    """No error is stated if all benchmarks are at chance."""
+    note, = outlier_notes(predictor_of_outliers(at_chance=True))
+    assert note == (
+        'Outliers among the training models, which count less: b (4.0 times '
+        'the expected error), a (3.5 times the expected error). Check their '
         'losses and accuracies.')
 
 
