@@ -28,7 +28,7 @@ from csv_plugin.core.model_losses import TokenLossDump, mixed_engine_notes
 from csv_plugin.core.noise import (BETTER, COMBINED, LOSS, OBSERVED, PREDICTED,
                                    RUNS, UNCLEAR, WORSE, Difference)
 from csv_plugin.core.paired import PairedAnswers
-from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.predictor import Predictor, check_predictor
 from csv_plugin.core.run_names import run_of
 
 #: Losses of one run, or of several runs of one recipe.
@@ -103,6 +103,8 @@ def compare(a: Optional[Runs] = None,
     n_runs = len(runs_of_a), len(runs_of_b)
     needs_losses = bool(predictor or same_recipe)
     _check_given(n_runs, answers, accuracies, needs_losses)
+    if predictor is not None:
+        check_predictor(predictor)
     if len(same_recipe) == 1:
         raise InputError(
             'runs of the same recipe', 'two or more', '1',

@@ -550,6 +550,7 @@ def test_what_decides():
     (dict(a='a.safetensors', b=B), 'runs of A: expected losses of a model'),
     (dict(a=A, b={'b': B}), 'runs of B: .* found a str. .* values of read_'),
     (dict(a=A, b=B, same_recipe=['c', 'd']), 'runs of the same recipe: expec'),
+    (dict(a=A, b=B, predictor='p.safetensors'), 'a Predictor, found a str'),
     (dict(answers=ANSWERS, same_recipe=SEEDS), 'losses of A and B, too'),
     (dict(answers=ANSWERS, predictor=True), 'losses of A and B, too'),
     (dict(answers=ANSWERS, level=1), 'level of a comparison'),
