@@ -689,8 +689,10 @@ class Predictions(PublicNames):
                 'to_frame()', 'pandas', 'no package of this name',
                 'Install it: pip install pandas. records() needs none.'
             ) from error
-        records = list(self.records())
-        table = pandas.DataFrame(records)
+        table = pandas.DataFrame(self.records())
+        # A column without any number would be of type `object`.
+        numbers = ['observed', 'predicted', 'low', 'high', 'expected_error']
+        table = table.astype(dict.fromkeys(numbers, float))
         first = ['model', 'benchmark', 'predicted', 'low', 'high']
         others = [name for name in table if name not in first]
         return table[first + others]
