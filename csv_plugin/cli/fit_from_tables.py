@@ -80,8 +80,11 @@ def _study(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
     if args.leave_family_out:
         title = f'{len(fit)} models, each predicted from other families'
         return title, leave_families_out(*parts)
-    title = f'{counted(len(predict), "model")} predicted from {len(fit)}'
-    return title, split_study(*parts, fit)
+    study = split_study(*parts, fit)
+    # Models of the splits of `--fit` that have no score are not fitted to.
+    n_fitted = len(study.predictor.fit_models)
+    title = f'{counted(len(predict), "model")} predicted from {n_fitted}'
+    return title, study
 
 
 def _fitted_to(args: argparse.Namespace, n_models: int) -> list[str]:

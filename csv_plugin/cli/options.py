@@ -108,7 +108,7 @@ SPLITS = '--fit', '--predict'
 #: Options for loading a model.
 LOADING = '--tokenizer', '--trust-remote-code'
 #: Options for forecasts of runs.
-FORECASTS = '--predictor', '--history', '--budget', '--known'
+FORECASTS = '--predictor', '--history', '--known'
 
 #: Options that mean the same in several verbs. A tuple has the arguments of
 #: `add_option` after the name of the option. A text is the help of an option

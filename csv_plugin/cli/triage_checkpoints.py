@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         parser, '--dumps', 'PLACE', 'losses of the runs to judge (these or '
         '--losses are required)', str, (), '+')
-    add_shared(parser, *FORECASTS, *TABLES, *SPLITS, needed=False)
+    add_shared(parser, *FORECASTS, '--budget', *TABLES, *SPLITS, needed=False)
     add_shared(parser, '--checkpoints')
     add_option(
         parser, '--params', 'NUMBER', 'number of parameters of a model that '

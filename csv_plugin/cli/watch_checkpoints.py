@@ -14,13 +14,14 @@ and none of them could be scored.
 """
 import argparse
 import glob
+import math
 import os
 from functools import partial
 from pathlib import Path
 
 from csv_plugin.cli.arguments import into_folder, print_end
 from csv_plugin.cli.options import (FORECASTS, LOADING, add_flag, add_option,
-                                    add_shared)
+                                    add_shared, amount)
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live.trackers import tensorboard_log
 from csv_plugin.report.comparison_report import conclusion
@@ -37,6 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(parser, '--texts', 'JSONL',
                'the validation set, such as texts.jsonl (required)')
     add_shared(parser, '--out', '--wide', *FORECASTS, *LOADING)
+    add_option(
+        parser, '--budget', 'STEPS', 'number of steps of the whole run, such '
+        'as 2000 (default: as long as the earlier runs)', amount, math.nan)
     add_flag(
         parser, '--once', 'score the checkpoints that exist now, all of which '
         'must be complete, and end (default: look for new checkpoints until '
@@ -87,7 +91,10 @@ def run(args: argparse.Namespace) -> None:
         say(f'watching {args.folder}, Ctrl-C to stop')
         watch(job.update, show, say, interval=60)
         say('stopped')
-    history = ['--history', *args.history] if args.history else []
-    history += ['--known', args.known] if args.known else []
+    options = ['--history', *args.history] if args.history else []
+    if not math.isnan(args.budget):
+        options += ['--budget', f'{args.budget:.15g}']
+    if args.known:
+        options += ['--known', args.known]
     print_end(args.out, 'salience', 'triage', '--predictor', args.predictor,
-              '--dumps', live.losses, *history, '--out', 'outputs/triage')
+              '--dumps', live.losses, *options, '--out', 'outputs/triage')

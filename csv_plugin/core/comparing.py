@@ -14,7 +14,7 @@ from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.compared_losses import (ComparedLosses, RunLosses,
                                              losses_by_text, stand_in_names)
 from csv_plugin.core.comparison import MEAN, Comparison, name_of
-from csv_plugin.core.conventions import InputError
+from csv_plugin.core.conventions import InputError, check_type
 from csv_plugin.core.differences import (Answers, difference_of_losses,
                                          differences_of_accuracies,
                                          differences_of_answers, pair_answers,
@@ -28,7 +28,7 @@ from csv_plugin.core.model_losses import TokenLossDump, mixed_engine_notes
 from csv_plugin.core.noise import (BETTER, COMBINED, LOSS, OBSERVED, PREDICTED,
                                    RUNS, UNCLEAR, WORSE, Difference)
 from csv_plugin.core.paired import PairedAnswers
-from csv_plugin.core.predictor import Predictor
+from csv_plugin.core.predictor import Predictor, check_predictor
 from csv_plugin.core.run_names import run_of
 
 #: Losses of one run, or of several runs of one recipe.
@@ -97,11 +97,14 @@ def compare(a: Optional[Runs] = None,
             or for the reasons of `Predictor.features`.
     """
     _check_fractions(level, margin)
-    runs_of_a = _listed(a)
-    runs_of_b = _listed(b)
+    runs_of_a = _listed(a, 'A')
+    runs_of_b = _listed(b, 'B')
+    same_recipe = _listed(same_recipe, 'the same recipe')
     n_runs = len(runs_of_a), len(runs_of_b)
     needs_losses = bool(predictor or same_recipe)
     _check_given(n_runs, answers, accuracies, needs_losses)
+    if predictor is not None:
+        check_predictor(predictor)
     if len(same_recipe) == 1:
         raise InputError(
             'runs of the same recipe', 'two or more', '1',
@@ -190,13 +193,24 @@ def _compare_losses(measured: ComparedLosses, runs: Sequence[str],
     return found, notes
 
 
-def _listed(runs: Optional[Runs]) -> list[RunLosses]:
-    """Return a list of the runs of A or B, empty if `runs` is None."""
+def _listed(runs: Optional[Runs], owner: str) -> list[RunLosses]:
+    """Return a list of runs, empty if `runs` is None.
+
+    `owner` says in errors whose runs they are, such as 'A'. Raises an
+    `InputError` if there is anything else than losses, such as a path.
+    """
+    kinds = TokenLossDump, FeatureTable
     if runs is None:
         return []
-    if isinstance(runs, (TokenLossDump, FeatureTable)):
+    if isinstance(runs, kinds):
         return [runs]
-    return [*runs]
+    listed = [*runs]
+    for run in listed:
+        check_type(
+            f'runs of {owner}', run, kinds, 'losses of a model, or a list',
+            'Take values of read_dumps(paths, texts), or select a model of a '
+            'table: table.select([name]).')
+    return listed
 
 
 def _names_of(runs: Sequence[RunLosses], default: str) -> tuple[str, ...]:

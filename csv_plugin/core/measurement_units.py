@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.arrays import Floats
-from csv_plugin.core.formatting import shortened
+from csv_plugin.core.formatting import first_names
 
 #: Fewer columns or training models do not tell slopes well enough; with one
 #: or a few columns, another unit cannot be told from a worse model. A
@@ -129,7 +129,7 @@ nats. Measure all losses in the same unit.']
             named.append(f'{model} ({factor:.3g})')
     if not named:
         return []
-    names = shortened(', '.join(named), 200)
+    names = first_names(named)
     return [
         f'{names}: all losses seem to be off by this factor, as if they were '
         f'measured in another unit than those of {reference}, such as bits '

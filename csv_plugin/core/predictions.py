@@ -15,8 +15,9 @@ from csv_plugin.core.arrays import Booleans, Floats
 from csv_plugin.core.conventions import InputError, PublicNames, check_unique
 from csv_plugin.core.curve import item_variance
 from csv_plugin.core.far_models import far_notes
-from csv_plugin.core.formatting import (ANY, interval, number, or_none,
-                                        percent, predicted_cell, shortened)
+from csv_plugin.core.formatting import (ANY, first_names, interval, number,
+                                        or_none, percent, predicted_cell,
+                                        shortened)
 from csv_plugin.core.text_tables import wrapped
 
 #: Stands for the method in keys of `Predictions.missing` that are about an
@@ -630,9 +631,9 @@ class Predictions(PublicNames):
             named[cell] = f'{cell} ({known:.1f}, predicted {without:.1f})'
         if not named:
             return []
-        names = shortened(', '.join(named.values()), 300)
+        cells = first_names(list(named.values()))
         return [
-            f'Known accuracies far from what losses predict: {names}. Check '
+            f'Known accuracies far from what losses predict: {cells}. Check '
             'that they are fractions, and accuracies of these models.'
         ]
 
@@ -696,8 +697,10 @@ class Predictions(PublicNames):
                 'to_frame()', 'pandas', 'no package of this name',
                 'Install it: pip install pandas. records() needs none.'
             ) from error
-        records = list(self.records())
-        table = pandas.DataFrame(records)
+        table = pandas.DataFrame(self.records())
+        # A column without any number would be of type `object`.
+        numbers = ['observed', 'predicted', 'low', 'high', 'expected_error']
+        table = table.astype(dict.fromkeys(numbers, float))
         first = ['model', 'benchmark', 'predicted', 'low', 'high']
         others = [name for name in table if name not in first]
         return table[first + others]

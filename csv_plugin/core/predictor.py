@@ -654,6 +654,12 @@ class Predictor(PublicNames):
         return self.targets, TokenColumns(self.columns, self.matrix)
 
 
+def check_predictor(given: object) -> None:
+    """Raise an `InputError` if an argument is no `Predictor`."""
+    check_type('predictor', given, Predictor, 'a Predictor',
+               'Load it from its file with load(path).')
+
+
 def _weights(slopes: NDArray, uniform: NDArray) -> Floats:
     """Return salience weights from slopes, `(K,)`.
 

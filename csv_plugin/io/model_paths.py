@@ -78,11 +78,14 @@ def checkpoint_folders(pattern: str, levels: int = 1) -> dict[str, Path]:
     absolute = os.path.abspath(pattern)
     folders = list(filter(os.path.isdir, glob.glob(absolute)))
     if not folders:
+        parent = Path(absolute).parent
         names = []
-        for path in Path(absolute).parent.glob('*'):
+        for path in parent.glob('*'):
             if path.is_dir():
                 names.append(path.name)
         found = 'none'
+        if not (glob.has_magic(str(parent)) or parent.exists()):
+            found = f"no folder '{parent}'"
         if names:
             found = shortened(f'only {", ".join(sorted(names))}', 100)
         raise InputError(

@@ -225,7 +225,11 @@ def read_accuracy_columns(path: FilePath) -> ModelColumns:
     An accuracy is NaN where the cell is empty: the benchmark was not run.
     """
     file = os.fspath(path)
-    table = _read(file, losses=False)
+    return _checked_accuracies(file, _read(file, losses=False))
+
+
+def _checked_accuracies(file: str, table: ModelColumns) -> ModelColumns:
+    """Return a table of accuracies; raise an `InputError` if it has others."""
     is_outside = (table.values < 0) | (table.values > 1)
     remedy = 'If they are in percent, divide them by 100.'
     known = table.values[~np.isnan(table.values)]
@@ -280,11 +284,13 @@ def read_scores_alone(path: FilePath) -> AccuracyTable:
 def _accuracies_alone(path: FilePath) -> ModelColumns:
     """Read the columns of a table that may be accuracies.
 
-    A warning names the other columns.
+    A warning names the other columns, whose values may be any numbers.
     """
-    table = read_accuracy_columns(path)
-    return _left_out(
-        os.fspath(path), table, no_accuracies(table.columns), 'accuracies')
+    file = os.fspath(path)
+    table = _read(file, losses=False)
+    reasons = no_accuracies(table.columns)
+    table = _left_out(file, table, reasons, 'accuracies')
+    return _checked_accuracies(file, table)
 
 
 def accuracy_table(models: Sequence[str], info: Mapping[str, BenchmarkInfo],

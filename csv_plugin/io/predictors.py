@@ -23,7 +23,7 @@ from csv_plugin.core.features import Columns
 from csv_plugin.core.fitting import benchmark_fits
 from csv_plugin.core.losses import TargetTokens
 from csv_plugin.core.observed import Observed
-from csv_plugin.core.predictor import Fit, Predictor, Units
+from csv_plugin.core.predictor import Fit, Predictor, Units, check_predictor
 from csv_plugin.core.settings import Form, Settings
 from csv_plugin.core.spans import TextSpans
 from csv_plugin.io.containers import (errors_name, read_container,
@@ -103,8 +103,9 @@ def save_predictor(predictor: Predictor, path: FilePath) -> None:
     """Write a predictor; the file appears completely or not at all.
 
     Raises:
-        InputError: The folder does not exist.
+        InputError: The folder does not exist, or no predictor is given.
     """
+    check_predictor(predictor)
     columns = predictor.columns
     fit = predictor.fit
     model = predictor.model

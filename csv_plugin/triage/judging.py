@@ -13,7 +13,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.measurement_units import measurement_notes
 from csv_plugin.core.predictions import MARKS
-from csv_plugin.core.predictor import LEVEL, Losses, Predictor
+from csv_plugin.core.predictor import LEVEL, Losses, Predictor, check_predictor
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.checkpoints import (Checkpoint, check_described,
                                            describe_checkpoints, known_budgets,
@@ -67,6 +67,7 @@ def judge_runs(predictor: Predictor,
             ends before its budget; a benchmark is called 'mean'; or as in
             `Predictor.features`.
     """
+    check_predictor(predictor)
     features = predictor.features(losses)
     earlier_features: Optional[FeatureTable] = None
     models = features.models

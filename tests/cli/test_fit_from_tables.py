@@ -294,6 +294,16 @@ def test_no_score_of_a_model_to_fit_to(tmp_path, call, capsys, tables):
     assert not (tmp_path / 'out').exists()
 
 
+def test_models_without_scores_are_not_fitted_to(tmp_path, call, capsys,
+                                                 tables):
+    """They do not count in the title."""
+    without_scores(tmp_path, tables.models[:2])
+    assert main(call) == 0
+    assert '3 models predicted from 10\n' in capsys.readouterr().out
+    predictor = load_predictor(tmp_path / 'out/predictor.safetensors')
+    assert len(predictor.fit_models) == 10
+
+
 def test_models_without_scores_are_predicted(tmp_path, call, capsys, tables):
     """A table of errors would be empty."""
     new = tables.models[4::5]

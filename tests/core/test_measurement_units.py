@@ -9,7 +9,8 @@ from csv_plugin.core.comparing import compare
 from csv_plugin.core.far_models import far_notes
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.fitting import fit_predictor
-from csv_plugin.core.measurement_units import measurement_factors
+from csv_plugin.core.measurement_units import (measurement_factors,
+                                               measurement_notes)
 from csv_plugin.report.notes import outlier_notes
 from csv_plugin.triage.judging import judge_runs
 
@@ -112,6 +113,14 @@ def test_a_fit_names_training_models_in_another_unit():
     assert note.startswith('model 4 (1.5)')
     assert 'than those of other training models' in note
     assert outlier_notes(predictor(FITTED, families)) == []
+
+
+def test_many_models_in_another_unit_are_counted():
+    """Each that is named has its factor."""
+    names = [f'model {m}' for m in range(N_MODELS)]
+    note, = measurement_notes(names, np.full(N_MODELS, BITS))
+    assert note.startswith('model 0 (1.44), model 1 (1.44), ')
+    assert f'model 7 (1.44) and {N_MODELS - 8} more: all losses' in note
 
 
 def test_no_models_have_no_factors():

@@ -247,6 +247,9 @@ def test_records_are_the_cells_in_their_order():
         'model', 'benchmark', 'predicted', 'low', 'high'
     ]
     assert {*frame.columns} == {*records[0]}
+    # A column without any number has the type of numbers, too.
+    unknown = replace(table, observed=np.full_like(table.observed, NAN))
+    assert unknown.to_frame()[OBSERVED].dtype == float
 
 
 def test_cells_in_the_order_of_the_models():

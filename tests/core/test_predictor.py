@@ -256,6 +256,17 @@ def test_known_accuracies_far_from_predictions_are_named(tables):
     assert odd.select([second]).contradictions() == []
 
 
+def test_many_known_accuracies_far_from_predictions(tables):
+    """The first ones are named, each with both numbers."""
+    predictor = fit(tables.only('easy', 'hard'))
+    features = shifted(tables.features.select(tables.models[:10]), .05)
+    odd = predictor.predict(
+        features, known=known(tables, features.models, 'easy', [.01] * 10))
+    note, = odd.contradictions()
+    assert note.count(' on easy (1.0, predicted ') == 8
+    assert '), ' in note and ') and 2 more. Check that' in note
+
+
 def test_known_accuracies_of_others_change_nothing(tables, predictor,
                                                    predicted):
     after = predictor.predict(

@@ -6,7 +6,8 @@ import pytest
 
 from csv_plugin.core.conventions import InputError
 from csv_plugin.io.loss_columns import no_accuracies, no_losses
-from csv_plugin.io.model_tables import read_accuracies, read_loss_features
+from csv_plugin.io.model_tables import (read_accuracies, read_loss_features,
+                                        read_scores_alone)
 from csv_plugin.io.tables import write_csv
 
 MODELS = [f'm{m}' for m in range(6)]
@@ -138,6 +139,18 @@ def test_accuracies_among_losses_and_measures_among_accuracies(tmp_path):
     benchmarks.write_text('benchmark,chance,n_items\narc,0,9\n')
     with pytest.warns(UserWarning, match="accuracies .* 'average_ppl'"):
         assert read_accuracies(path, benchmarks).benchmarks == ('arc', )
+
+
+def test_measures_among_accuracies_may_be_above_one(tmp_path):
+    """As perplexities and the numbers of rows are."""
+    path = table(
+        tmp_path, **{
+            'Unnamed: 0': range(6),
+            'arc': LOSSES['item'],
+            'perplexity': [12.5] * 6,
+        })
+    with pytest.warns(UserWarning, match="'Unnamed: 0' .* 'perplexity'"):
+        assert read_scores_alone(path).benchmarks == ('arc', )
 
 
 @pytest.mark.parametrize('name', [

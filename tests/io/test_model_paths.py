@@ -58,6 +58,11 @@ def test_names_of_no_checkpoint(tmp_path, name, message):
         checkpoint_folders(str(tmp_path / 'checkpoint-*'))
 
 
+def test_the_folder_of_the_checkpoints_is_named_if_it_does_not_exist(tmp_path):
+    with pytest.raises(InputError, match=f"found no folder '{tmp_path}/typo'"):
+        checkpoint_folders(f'{tmp_path}/typo/checkpoint-*')
+
+
 def test_marks_change_with_the_files_of_the_weights(tmp_path):
     weights = tmp_path / 'model.safetensors'
     assert weights_mark(tmp_path) == weights_mark('organisation/name') == ''

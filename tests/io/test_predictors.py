@@ -263,6 +263,12 @@ def test_no_index_leaves_its_array(path, name, change, problem):
     assert_refused(path, problem, **{name: array})
 
 
+def test_what_is_no_predictor_is_not_saved(tmp_path):
+    """As if the two arguments were exchanged."""
+    with pytest.raises(InputError, match='a Predictor, found a str. Load it'):
+        save_predictor('predictor.safetensors', tmp_path / 'a.safetensors')
+
+
 def test_no_file_is_executed():
     """Neither a pickle is read nor a text run as code."""
     forbidden = re.compile(

@@ -93,9 +93,9 @@ def test_outliers_among_training_models():
     assert outlier_notes(sound, with_error=True) == [left_out_line(sound)]
 
 
-def test_all_training_models_are_outliers():
-    """Then no error is left without them."""
-    predictor = SimpleNamespace(
+def predictor_of_outliers(at_chance):
+    """A predictor whose two training models are outliers."""
+    return SimpleNamespace(
         fit_models=('a', 'b'),
         outliers={
             'a': 3.5,
@@ -106,16 +106,29 @@ def test_all_training_models_are_outliers():
         main=('b', ),
         names=('b', ),
         leaves_families_out=True,
-        benchmarks=(SimpleNamespace(benchmark='b', at_chance=False,
-                                    error=.1), ),
+        benchmarks=(SimpleNamespace(
+            benchmark='b', at_chance=at_chance, error=.1), ),
         training_measurement_factors=np.ones(2))
-    assert outlier_notes(predictor) == [
+
+
+def test_all_training_models_are_outliers():
+    """Then no error is left without them."""
+    assert outlier_notes(predictor_of_outliers(at_chance=False)) == [
         'Outliers among the training models, which count less: b (4.0 times '
         'the expected error), a (3.5 times the expected error). Check their '
         'losses and accuracies.',
         'Mean absolute error of families left out: 10.0 points, over 1 '
         'benchmark.'
     ]
+
+
+def test_outliers_without_an_error_that_counts():
+    """No error is stated if all benchmarks are at chance."""
+    note, = outlier_notes(predictor_of_outliers(at_chance=True))
+    assert note == (
+        'Outliers among the training models, which count less: b (4.0 times '
+        'the expected error), a (3.5 times the expected error). Check their '
+        'losses and accuracies.')
 
 
 def found(cells):

@@ -154,6 +154,11 @@ def test_tokens_and_budgets(predictor):
         judge_runs(predictor, chosen, checkpoints=checkpoints)
 
 
+def test_a_path_in_place_of_a_predictor_is_refused():
+    with pytest.raises(InputError, match='a Predictor, found a str. Load it'):
+        judge_runs('predictor.safetensors', run_dumps(NEW, 3))
+
+
 def test_checkpoints_of_other_runs_are_refused(predictor):
     with pytest.raises(InputError, match="checkpoints, .*'bod@10'"):
         judge_runs(

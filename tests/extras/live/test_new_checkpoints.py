@@ -139,13 +139,16 @@ def test_command(tmp_path, capsys):
     command = (
         f'watch {at}/mix1 --once --predictor {at}/p.safetensors --texts '
         f'{at}/texts.jsonl --out {at}/out --tensorboard {at}/tb '
-        f'--reference {at}/other@*.safetensors').split()
+        f'--reference {at}/other@*.safetensors --budget 2K').split()
     assert main(command) == 0
     shown = capsys.readouterr().out
     assert 'mix1' in shown
     # The dumps of the reference have no tokens.
     assert 'A is the reference after as many steps of training. ' in shown
-    assert f'--dumps {tmp_path}/out/losses --out outputs/triage\n' in shown
+    # The command to type next has the same budget.
+    assert 'Budget: 2000 steps (--budget).' in shown
+    assert (f'--dumps {tmp_path}/out/losses --budget 2000 --out '
+            'outputs/triage\n' in shown)
     assert list((tmp_path / 'tb/mix1').glob('events*'))
     assert sorted(path.name for path in (tmp_path / 'out').iterdir()) == [
         'checkpoints.csv', 'forecasts.csv', 'losses', 'readings.csv'
