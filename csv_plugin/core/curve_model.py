@@ -22,7 +22,7 @@ from csv_plugin.core.calibration import LeftOut, model_errors
 from csv_plugin.core.curve import CLIPPED, accuracy_of
 from csv_plugin.core.families import family_numbers, numbers_of_new_models
 from csv_plugin.core.joint import Joint
-from csv_plugin.core.kernels import TINY
+from csv_plugin.core.numerics import TINY
 from csv_plugin.core.observed import Observed, filled_items
 from csv_plugin.core.settings import Settings
 

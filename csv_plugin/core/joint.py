@@ -64,7 +64,7 @@ from csv_plugin.core.calibration import LARGEST_ERROR, LeftOut, Tails
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, accuracy_of,
                                    item_variance, line_at, moments)
 from csv_plugin.core.families import family_numbers, rows_of_families
-from csv_plugin.core.kernels import diagonals, products_of_pairs
+from csv_plugin.core.numerics import diagonals, products_of_pairs
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.settings import Settings
 
@@ -87,7 +87,7 @@ DRAWS, SEED = 4000, 0
 class ModelsOfForm(Protocol):
     """M models as one form of a model of accuracies sees them.
 
-    An example is `kernels.Standardised`.
+    An example is `standardised.Standardised`.
     """
 
     @property

@@ -1,9 +1,9 @@
 """The posterior of exponents given accuracies, and families left out.
 
 This file takes the accuracies of M fitted models on B benchmarks, `(M, B)`,
-and the standardised losses of these models (core.kernels). It computes the
-posterior distribution of the models' exponents, which are the arguments of the
-curve in Eq. 2 (core.curve). It also learns the hyper-parameters of this
+and the standardised losses of these models (core.standardised). It computes
+the posterior distribution of the models' exponents, which are the arguments of
+the curve in Eq. 2 (core.curve). It also learns the hyper-parameters of this
 distribution, and predicts each family of models from all other families. The
 formulas are in docs/appendix/method.md, from "The prior" to "Families left
 out", and its table "Words of the code" explains words such as "follow".
@@ -64,11 +64,12 @@ from csv_plugin.core.calibration import doubt_of
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, item_variance,
                                    line_at, moments)
 from csv_plugin.core.families import rows_of_families, weights_of_models
-from csv_plugin.core.kernels import (PARTS, Standardised, add_to_diagonals,
-                                     covariances, diagonals, products_of_pairs,
-                                     shared_parts)
+from csv_plugin.core.kernels import PARTS, covariances, shared_parts
+from csv_plugin.core.numerics import (add_to_diagonals, diagonals,
+                                      products_of_pairs)
 from csv_plugin.core.observed import filled_items
 from csv_plugin.core.settings import Settings
+from csv_plugin.core.standardised import Standardised
 
 N_PARTS = len(PARTS)
 #: Index of the first benchmark's scale among the hyper-parameters.
