@@ -95,7 +95,8 @@ def compare(a: Optional[Runs] = None,
             texts; `same_recipe` has a single run; no item has answers of both
             A and B; no benchmark has accuracies of all runs (with one run
             each, and a known number of items); `decided_by` is not compared;
-            or for the reasons of `Predictor.features`.
+            a benchmark beside losses is called 'loss'; or for the reasons of
+            `Predictor.features`.
     """
     _check_fractions(level, margin)
     runs_of_a = _listed(a)
@@ -535,7 +536,8 @@ def _one_for_each_name(found: Sequence[Difference],
     """Return one difference for each name, by rule 1 of `_decisive`.
 
     `mean_is_of_main` says whether an observed mean may replace a predicted
-    mean.
+    mean. Raises an `InputError` for a benchmark with the name of the loss,
+    beside losses.
     """
     by_name: dict[str, Difference] = {}
     # A later kind replaces an earlier one.
@@ -544,6 +546,11 @@ def _one_for_each_name(found: Sequence[Difference],
             if difference.kind != kind:
                 continue
             name = name_of(difference)
+            if kind != LOSS and name == LOSS and name in by_name:
+                raise InputError(
+                    'comparison',
+                    'no benchmark with the name of the mean loss', repr(LOSS),
+                    'Give this benchmark another name.')
             is_observed_mean = kind == OBSERVED and name == MEAN
             if is_observed_mean and not mean_is_of_main and name in by_name:
                 continue
