@@ -22,10 +22,10 @@ from csv_plugin.core.arrays import Booleans, Floats
 from csv_plugin.core.calibration import LeftOut, model_errors
 from csv_plugin.core.families import family_numbers, numbers_of_new_models
 from csv_plugin.core.joint import Joint
-from csv_plugin.core.kernels import Standardised, Standardiser, UnitLosses
 from csv_plugin.core.member import Member, shares_by
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.settings import Settings
+from csv_plugin.core.standardised import Standardised, Standardiser, UnitLosses
 
 #: Means and variances of exponents, `(M, B)` each.
 Moments = tuple[NDArray, NDArray]

@@ -13,8 +13,10 @@ posterior density:
 
 * All accuracies scatter about the curve with one standard deviation, which a
   first fit estimates.
-* Large errors cost in proportion to their size rather than to its square
-  (Huber, Annals of Mathematical Statistics 35(1), 1964).
+* An error of e standard deviations costs k^2 (sqrt(1 + (e / k)^2) - 1) with
+  k = 5: about e^2 / 2 if it is small, and in proportion to its size if it is
+  large (pseudo-Huber; Hartley and Zisserman, Multiple View Geometry, 2nd
+  edition, 2004, appendix 6).
 * Weak priors keep the curve from becoming a step where there are few models,
   or where all accuracies on the benchmark are similar.
 """
@@ -52,43 +54,11 @@ def fit_mean_loss(loss: NDArray, accuracy: NDArray, chance: float) -> Curve:
     if not spread:
         return Curve.constant(accuracy.mean())
     position = (median - loss) / spread
-    # Standard deviation of an accuracy (a fraction) about the curve in the
-    # first fit. Later fits add the scatter of the residuals of the first fit.
-    usual_noise = 0.02
-    # Floor of the first fit, as a share of the chance level.
-    first_share = 0.8
-    first_floor = first_share * chance
-    line, _ = _fit_line(position, accuracy, first_floor, usual_noise, PRIOR)
+    noise, line = _noise_and_line(position, accuracy, chance)
+    line, floor = _best_line(position, accuracy, chance, noise, line)
     level, log_slope = line
     slope = np.exp(log_slope)
-    exponents = level + slope * position
-    errors = accuracy_at(exponents, first_floor) - accuracy
-    sizes = np.abs(errors)
-    # Standard deviation of a normal distribution, divided by its median
-    # absolute error.
-    by_median = 1.4826
-    scatter = by_median * np.median(sizes)
-    noise = np.hypot(usual_noise, scatter)
-    # Candidates for the floor, as shares of the chance level. Models may be
-    # below chance, for example if the wrong answers look plausible.
-    floor_shares: tuple[float, ...] = (1.0, 0.95, 0.8, 0.5, 0.0)
-    if not chance:
-        floor_shares = (1.0, )
-    # Negative logarithm of the prior density of the floor 0, relative to the
-    # density of a floor at chance. In between, it is linear in the share.
-    floor_cost = 3.0
-    least = np.inf
-    for share in floor_shares:
-        candidate = share * chance
-        # Start from the line of the previous floor, which is close.
-        line, cost = _fit_line(position, accuracy, candidate, noise, line)
-        cost += floor_cost * (1 - share)
-        if cost < least:
-            least = cost
-            best = line
-            floor = candidate
-    level, log_slope = best
-    slope = np.exp(log_slope)
+    # The loss at which the exponent is 0.
     half_way = median + level * spread / slope
     return Curve(-slope / spread, half_way, np.array(floor))
 
@@ -113,6 +83,58 @@ def _spread(loss: NDArray) -> float:
     return float(spread)
 
 
+def _noise_and_line(position: NDArray, accuracy: NDArray,
+                    chance: float) -> tuple[float, NDArray]:
+    """Return the standard deviation of accuracies about a first line.
+
+    The line, `(2,)`, is returned, too. Arguments are as in `_best_line`.
+    """
+    # Standard deviation of an accuracy (a fraction) in the first fit, to which
+    # the scatter of the errors of this fit is added.
+    usual_noise = 0.02
+    # Floor of the first fit, as a share of the chance level.
+    first_share = 0.8
+    floor = first_share * chance
+    line, _ = _fit_line(position, accuracy, floor, usual_noise, PRIOR)
+    level, log_slope = line
+    exponents = level + np.exp(log_slope) * position
+    errors = accuracy_at(exponents, floor) - accuracy
+    sizes = np.abs(errors)
+    # Standard deviation of a normal distribution, divided by its median
+    # absolute error.
+    by_median = 1.4826
+    scatter = by_median * np.median(sizes)
+    return float(np.hypot(usual_noise, scatter)), line
+
+
+def _best_line(position: NDArray, accuracy: NDArray, chance: float,
+               noise: float, line: NDArray) -> tuple[NDArray, float]:
+    """Return the line, `(2,)`, and the floor of the largest posterior density.
+
+    `position`, `accuracy`, `noise` and lines are as in `_fit_line`. The search
+    begins at `line`.
+    """
+    # Candidates for the floor, as shares of the chance level. Models may be
+    # below chance, for example if the wrong answers look plausible.
+    shares: tuple[float, ...] = (1.0, 0.95, 0.8, 0.5, 0.0)
+    if not chance:
+        shares = (1.0, )
+    # Negative logarithm of the prior density of the floor 0, relative to the
+    # density of a floor at chance. In between, it is linear in the share.
+    floor_cost = 3.0
+    least = np.inf
+    for share in shares:
+        candidate = share * chance
+        # Start from the line of the previous floor, which is close.
+        line, cost = _fit_line(position, accuracy, candidate, noise, line)
+        cost += floor_cost * (1 - share)
+        if cost < least:
+            least = cost
+            best = line
+            floor = candidate
+    return best, floor
+
+
 def _fit_line(position: NDArray, accuracy: NDArray, floor: float, noise: float,
               start: NDArray) -> tuple[NDArray, float]:
     """Return the line of least cost, `(2,)`, and this cost.
@@ -125,8 +147,7 @@ def _fit_line(position: NDArray, accuracy: NDArray, floor: float, noise: float,
     """
     from scipy.optimize import least_squares
 
-    # Errors of more than so many standard deviations cost in proportion to
-    # their size.
+    # The k of the cost of an error, which the module's docstring states.
     large = 5.0
 
     def predict(line: NDArray) -> tuple[NDArray, float]:
@@ -142,8 +163,9 @@ def _fit_line(position: NDArray, accuracy: NDArray, floor: float, noise: float,
     def residuals(line: NDArray) -> NDArray:
         """Return residuals, `(n + 2,)`. Half their sum of squares is the cost.
 
-        The first n residuals belong to the models, and the last two to the
-        priors.
+        The first n residuals belong to the models. Half the square of such a
+        residual is the cost of the error, and its sign is that of the error.
+        The last two belong to the priors.
         """
         fitted, _ = predict(line)
         error = (fitted - accuracy) / noise
@@ -161,11 +183,11 @@ def _fit_line(position: NDArray, accuracy: NDArray, floor: float, noise: float,
         """
         fitted, slope = predict(line)
         error = (fitted - accuracy) / noise
-        size = np.hypot(1, error / large)
-        # The derivative of the damped error with respect to the error is 1 at
-        # the error 0.
-        damping = np.sqrt((size + 1) / 2)
-        damping /= size
+        # With r = sqrt(1 + (e / k)^2), the derivative of the residual with
+        # respect to the error e is sqrt((r + 1) / 2) / r, which is 1 at e = 0.
+        root = np.hypot(1, error / large)
+        damping = np.sqrt((root + 1) / 2)
+        damping /= root
         # The slope of the curve is p (1 - p) (1 - floor), where p is how far
         # the accuracy is above the floor, from 0 to 1.
         by_level = damping * (fitted - floor)

@@ -27,7 +27,7 @@ from csv_plugin.core.arrays import Floats
 from csv_plugin.core.calibration import (MOST_CORRELATED, LeftOut,
                                          clipped_errors)
 from csv_plugin.core.families import rows_of_families, weights_of_models
-from csv_plugin.core.kernels import TINY
+from csv_plugin.core.numerics import TINY
 
 
 def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,

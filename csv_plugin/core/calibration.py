@@ -132,7 +132,7 @@ def fit_tails(errors: NDArray, weight: NDArray, n_families: int,
     most_degrees = max(n_families - 1., least_degrees)
     limited = np.minimum(CANDIDATE_DEGREES, most_degrees)
     all_degrees = np.unique(limited)
-    # Fifteen candidates are so dense that neighbours differ by 4 %.
+    # Fifteen candidates are so dense that neighbours differ by 4 or 5 %.
     stretches = np.geomspace(least_stretch, MOST_STRETCH, 15)
     least_cost = np.inf
     for degrees in all_degrees.tolist():

@@ -19,7 +19,8 @@ from csv_plugin.core.differences import (Answers, difference_of_losses,
                                          differences_of_accuracies,
                                          differences_of_answers, pair_answers,
                                          predictable, predictable_main,
-                                         predicted_differences, without_items)
+                                         predicted_differences, with_combined,
+                                         without_items)
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import shortened
 from csv_plugin.core.joint import Joint
@@ -94,7 +95,8 @@ def compare(a: Optional[Runs] = None,
             texts; `same_recipe` has a single run; no item has answers of both
             A and B; no benchmark has accuracies of all runs (with one run
             each, and a known number of items); `decided_by` is not compared;
-            or for the reasons of `Predictor.features`.
+            a benchmark beside losses is called 'loss'; or for the reasons of
+            `Predictor.features`.
     """
     _check_fractions(level, margin)
     runs_of_a = _listed(a, 'A')
@@ -125,11 +127,13 @@ def compare(a: Optional[Runs] = None,
                                                   same_family, level, margin)
         found += differences
         notes += more_notes
-    main = predictable_main(predictor) if predictor else []
     pairs: list[PairedAnswers] = []
     if answers is not None:
         pairs = pair_answers(*answers)
-        found += differences_of_answers(pairs, found, main, level, margin)
+        main = predictable_main(predictor) if predictor else []
+        predicted = _predicted_like(found, pairs, main)
+        by_answers = differences_of_answers(pairs, level, margin)
+        found += with_combined(by_answers, predicted)
         notes += _notes_on_answers(answers, pairs)
     if accuracies is not None:
         of_a, of_b = accuracies
@@ -329,6 +333,23 @@ def _joint(predictor: Predictor, features: FeatureTable,
     return predictor.joint(features, families)
 
 
+def _predicted_like(found: Sequence[Difference],
+                    pairs: Sequence[PairedAnswers],
+                    main: Sequence[str]) -> dict[str, Difference]:
+    """Return the predicted differences to combine with those of answers.
+
+    They are returned by benchmark. The mean is among them only if the answers
+    are on exactly the main benchmarks, which the predicted mean is over.
+    """
+    predicted = {}
+    for difference in found:
+        if difference.kind == PREDICTED:
+            predicted[difference.benchmark] = difference
+    if {pair.benchmark for pair in pairs} != {*main}:
+        predicted.pop(MEAN, None)
+    return predicted
+
+
 # ---- notes
 
 
@@ -502,21 +523,7 @@ def _decisive(found: Sequence[Difference], predictor: Optional[Predictor],
         main = predictable_main(predictor)
         has_all = observed.issuperset(main)
         mean_is_of_main = has_all and observed.issubset(predictor.main)
-    by_name: dict[str, Difference] = {}
-    order_of_choice = [MEAN, *main]
-    # A later kind replaces an earlier one.
-    for kind in (LOSS, PREDICTED, OBSERVED, COMBINED):
-        for difference in found:
-            if difference.kind != kind:
-                continue
-            name = name_of(difference)
-            is_observed_mean = kind == OBSERVED and name == MEAN
-            if is_observed_mean and not mean_is_of_main:
-                if MEAN in by_name:
-                    # The predicted mean stays.
-                    continue
-                order_of_choice = [*main, MEAN]
-            by_name[name] = difference
+    by_name = _one_for_each_name(found, mean_is_of_main)
     if decided_by:
         if decided_by not in by_name:
             choices = ', '.join(by_name)
@@ -524,16 +531,45 @@ def _decisive(found: Sequence[Difference], predictor: Optional[Predictor],
                              repr(decided_by), 'Let one of these decide.')
         return by_name[decided_by]
     loss = by_name.pop(LOSS, None)
-    if loss is None:
-        return _first_of(by_name, order_of_choice)
-    if not by_name:
+    if loss is not None and not by_name:
         return loss
+    order_of_choice = [MEAN, *main]
+    if MEAN in by_name and by_name[MEAN].kind == OBSERVED:
+        if not mean_is_of_main:
+            order_of_choice = [*main, MEAN]
     chosen = _first_of(by_name, order_of_choice)
     is_undecided = chosen.kind == PREDICTED and chosen.verdict == UNCLEAR
     direction = BETTER if chosen.value > 0 else WORSE
-    if is_undecided and loss.verdict == direction:
+    if is_undecided and loss is not None and loss.verdict == direction:
         return loss
     return chosen
+
+
+def _one_for_each_name(found: Sequence[Difference],
+                       mean_is_of_main: bool) -> dict[str, Difference]:
+    """Return one difference for each name, by rule 1 of `_decisive`.
+
+    `mean_is_of_main` says whether an observed mean may replace a predicted
+    mean. Raises an `InputError` for a benchmark with the name of the loss,
+    beside losses.
+    """
+    by_name: dict[str, Difference] = {}
+    # A later kind replaces an earlier one.
+    for kind in (LOSS, PREDICTED, OBSERVED, COMBINED):
+        for difference in found:
+            if difference.kind != kind:
+                continue
+            name = name_of(difference)
+            if kind != LOSS and name == LOSS and name in by_name:
+                raise InputError(
+                    'comparison',
+                    'no benchmark with the name of the mean loss', repr(LOSS),
+                    'Give this benchmark another name.')
+            is_observed_mean = kind == OBSERVED and name == MEAN
+            if is_observed_mean and not mean_is_of_main and name in by_name:
+                continue
+            by_name[name] = difference
+    return by_name
 
 
 def _first_of(by_name: Mapping[str, Difference],

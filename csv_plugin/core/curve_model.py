@@ -22,25 +22,26 @@ from csv_plugin.core.calibration import LeftOut, model_errors
 from csv_plugin.core.curve import CLIPPED, accuracy_of
 from csv_plugin.core.families import family_numbers, numbers_of_new_models
 from csv_plugin.core.joint import Joint
-from csv_plugin.core.kernels import TINY
+from csv_plugin.core.numerics import TINY
 from csv_plugin.core.observed import Observed, filled_items
 from csv_plugin.core.settings import Settings
 
 
 @dataclass(frozen=True, eq=False)
-class Exponents:
-    """Exponents of M models on B benchmarks.
+class ModelsOnCurves:
+    """M models by their exponents on the curves of B benchmarks.
 
-    `values` are the exponents, `(M, B)`, and `families` is the number of each
-    model's family, `(M,)`.
+    A `CurveModel` has a single form, and sees models in this form (see
+    `joint.ModelsOfForm`). `exponents` are `(M, B)`, and `families` is the
+    number of each model's family, `(M,)`.
     """
-    values: Floats
+    exponents: Floats
     families: Integers
 
-    def take(self, rows: NDArray) -> 'Exponents':
-        """Return the exponents of the models in these rows."""
-        values = self.values[rows]
-        return Exponents(values, self.families[rows])
+    def take(self, rows: NDArray) -> 'ModelsOnCurves':
+        """Return the models with the given row indices."""
+        exponents = self.exponents[rows]
+        return ModelsOnCurves(exponents, self.families[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,9 +100,8 @@ class CurveModel:
         odds = share / (1 - share)
         exponents = np.log(odds)
         families = family_numbers(observed.families)
-        checked_rows = Exponents(exponents, families)
-        self._checked_rows = checked_rows
-        mean, variance = self.exponents([checked_rows])
+        self._checked = ModelsOnCurves(exponents, families)
+        mean, variance = self.exponents([self._checked])
         self.left_out = LeftOut.of(mean, variance, observed.accuracies,
                                    self.floor, self.noise)
         # Tails are fitted to all benchmarks. If the stretch could be below 1,
@@ -169,7 +169,7 @@ class CurveModel:
         """
         numbers = numbers_of_new_models(families, len(scores))
         exponents = self.curves.exponents(scores)
-        return self._joint(Exponents(exponents, numbers))
+        return self._joint(ModelsOnCurves(exponents, numbers))
 
     def left_out_joint(self) -> Joint:
         """Return the joint distribution about the checked accuracies.
@@ -177,27 +177,27 @@ class CurveModel:
         For the baseline, it predicts each fitted model from other families,
         like `AccuracyModel.left_out_joint`.
         """
-        return self._joint(self._checked_rows)
+        return self._joint(self._checked)
 
-    def _joint(self, rows: Exponents) -> Joint:
-        """Return the joint distribution of the models with these exponents."""
-        models_by_form = [rows]
+    def _joint(self, models: ModelsOnCurves) -> Joint:
+        """Return the joint distribution of these models."""
+        models_by_form = [models]
         mean, variance = self.exponents(models_by_form)
         return Joint.of(self, models_by_form, mean, variance)
 
     def exponents(
-            self,
-            models_by_form: Sequence[Exponents]) -> tuple[NDArray, NDArray]:
+            self, models_by_form: Sequence[ModelsOnCurves]
+    ) -> tuple[NDArray, NDArray]:
         """Return the means and the variances of exponents, `(M, B)` each."""
-        (rows, ) = models_by_form
-        means = rows.values
+        (models, ) = models_by_form
+        means = models.exponents
         variances = np.broadcast_to(self.variance, means.shape)
         return means, variances
 
-    def covariance(self, models_by_form: Sequence[Exponents]) -> Floats:
+    def covariance(self, models_by_form: Sequence[ModelsOnCurves]) -> Floats:
         """Return covariances of exponents between models, `(B, M, M)`."""
-        (rows, ) = models_by_form
-        identity = np.eye(len(rows.values))
+        (models, ) = models_by_form
+        identity = np.eye(len(models.exponents))
         return self.variance[:, None, None] * identity
 
 

@@ -213,33 +213,22 @@ def pair_answers(a: Answers, b: Answers) -> list[PairedAnswers]:
     return pairs
 
 
-def differences_of_answers(pairs: Sequence[PairedAnswers],
-                           found: Sequence[Difference], main: Sequence[str],
-                           level: float, margin: float) -> list[Difference]:
-    """Return the observed differences, then the combined ones.
+def differences_of_answers(pairs: Sequence[PairedAnswers], level: float,
+                           margin: float) -> list[Difference]:
+    """Return the observed difference on each benchmark, then of the mean.
 
-    `found` may contain predicted differences. A benchmark that has a predicted
-    and an observed difference gets a combined difference: the mean of both,
-    weighted by their precision. The noise of runs of the predicted difference
-    is added to the observed difference, too, because another seed would change
-    both in the same way. The mean over benchmarks is combined only if the
-    answers are on exactly the `main` benchmarks.
+    The mean is over all benchmarks of `pairs`, and is left out with a single
+    one.
     """
-    predicted = {}
-    for difference in found:
-        if difference.kind == PREDICTED:
-            predicted[difference.benchmark] = difference
-    benchmarks = {pair.benchmark for pair in pairs}
-    if benchmarks != {*main}:
-        predicted.pop(MEAN, None)
-    observed = []
+    found = []
     for pair in pairs:
         noises = {ITEMS: pair.noise}
         difference = Difference(OBSERVED, pair.benchmark, pair.value, noises,
                                 level, margin)
-        observed.append(difference)
+        found.append(difference)
     n_pairs = len(pairs)
     if n_pairs > 1:
+        benchmarks = [pair.benchmark for pair in pairs]
         check_no_mean('answers', benchmarks)
         values = [pair.value for pair in pairs]
         value = float(np.mean(values))
@@ -247,7 +236,20 @@ def differences_of_answers(pairs: Sequence[PairedAnswers],
         equal_weights = np.full(n_pairs, 1 / n_pairs)
         noises = {ITEMS: noise_of_sum(of_items, equal_weights)}
         difference = Difference(OBSERVED, MEAN, value, noises, level, margin)
-        observed.append(difference)
+        found.append(difference)
+    return found
+
+
+def with_combined(observed: Sequence[Difference],
+                  predicted: Mapping[str, Difference]) -> list[Difference]:
+    """Return the observed differences, then the combined ones.
+
+    `observed` are as `differences_of_answers` returns them. A benchmark, or
+    the mean, that also has a predicted difference gets a combined one: the
+    mean of both, weighted by their precision. The noise of runs of the
+    predicted difference is added to the observed difference, too, because
+    another seed would change both in the same way.
+    """
     with_runs = []
     combined = []
     for difference in observed:

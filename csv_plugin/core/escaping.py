@@ -1,7 +1,7 @@
-"""Escape names of models and benchmarks before they are written.
+"""Escape names before they are written, and find names that look alike.
 
-Such names come from users and files, and may contain anything. Usual names
-stay as they are.
+Names of models and benchmarks come from users and files, and may contain
+anything. Usual names stay as they are.
 """
 import re
 from collections.abc import Iterable

@@ -446,33 +446,37 @@ def distinct_rows(values: NDArray) -> tuple[Integers, Integers]:
     order = np.arange(len(values))
     first = np.arange(len(values))
     # A run is a view of `order`: neighbours that are equal in all columns so
-    # far. Each column sorts the rows of every run, which sorts this piece of
-    # `order` in place, and divides the run where its values differ.
-    tied = [order]
+    # far. Sorting the rows of every run by the next column sorts `order`.
+    runs = [order]
     for column in values.T:
-        runs = tied
         tied = []
         for run in runs:
-            run[:] = run[np.argsort(column[run], kind='stable')]
-            in_order = column[run]
-            is_new = in_order[1:] != in_order[:-1]
-            if not is_new.any():
-                tied.append(run)
-                continue
-            starts = np.flatnonzero(is_new) + 1
-            for shorter_run in np.split(run, starts):
-                if len(shorter_run) == 1:
-                    continue
-                # Copies are not sorted by the columns that follow.
-                if _are_copies(values, shorter_run):
-                    first[shorter_run] = shorter_run[0]
-                else:
-                    tied.append(shorter_run)
+            for part in _sorted_and_split(run, column):
+                if len(part) == len(run):
+                    tied.append(part)
+                elif len(part) > 1 and _are_copies(values, part):
+                    # Copies are not sorted by the columns that follow.
+                    first[part] = part[0]
+                elif len(part) > 1:
+                    tied.append(part)
+        runs = tied
     # These rows are equal in all columns.
-    for run in tied:
+    for run in runs:
         first[run] = run[:1]
     is_first = first[order] == order
     return order[is_first], first
+
+
+def _sorted_and_split(run: NDArray, column: NDArray) -> list[NDArray]:
+    """Sort the indices of rows by a column, in place, and split them.
+
+    The parts are views of `run`. The rows of a part have the same value.
+    """
+    run[:] = run[np.argsort(column[run], kind='stable')]
+    in_order = column[run]
+    is_new = in_order[1:] != in_order[:-1]
+    starts = np.flatnonzero(is_new) + 1
+    return np.split(run, starts)
 
 
 def _are_copies(values: NDArray, rows: NDArray) -> bool:

@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.arrays import Floats
 from csv_plugin.core.calibration import doubt_of
-from csv_plugin.core.kernels import (PARTS, Parts, Standardised,
-                                     parts_of_benchmark, shared_parts)
+from csv_plugin.core.kernels import (PARTS, Parts, parts_of_benchmark,
+                                     shared_parts)
 from csv_plugin.core.observed import Observed, filled_items
 from csv_plugin.core.posterior import SCALES, Posterior, natural
 from csv_plugin.core.settings import Settings
+from csv_plugin.core.standardised import Standardised
 
 
 class Fitted:

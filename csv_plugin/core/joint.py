@@ -40,11 +40,12 @@ Zou and Donner, Statistics in Medicine 27(10), 2008). Intervals of single
 accuracies are cut at 0 and 1. The interval of a sum is cut at the weighted
 sums of the limits of the single intervals.
 
-Known accuracies (`Joint.given`). They need the correlation of each pair of
-benchmarks (core.benchmark_correlations), whose mean over all pairs is rho. If
-a known accuracy differs from its prediction by more than `LARGEST_ERROR`
-expected errors, it changes the predictions on other benchmarks only as if it
-differed by this limit.
+Known accuracies (`Joint.given`). The mode of their exponents is found in
+core.given_accuracies. They need the correlation of each pair of benchmarks
+(core.benchmark_correlations), whose mean over all pairs is rho. If a known
+accuracy differs from its prediction by more than `LARGEST_ERROR` expected
+errors, it changes the predictions on other benchmarks only as if it differed
+by this limit.
 
 The table "Words of the code" in docs/appendix/method.md explains further
 words.
@@ -61,24 +62,17 @@ from scipy.special import stdtr
 from csv_plugin.core.arrays import Booleans, Floats, Integers
 from csv_plugin.core.benchmark_correlations import correlations_of_pairs
 from csv_plugin.core.calibration import LARGEST_ERROR, LeftOut, Tails
-from csv_plugin.core.curve import (LEAST_VARIANCE, Line, accuracy_of,
-                                   item_variance, line_at, moments)
+from csv_plugin.core.curve import (LEAST_VARIANCE, accuracy_of, item_variance,
+                                   moments)
 from csv_plugin.core.families import family_numbers, rows_of_families
-from csv_plugin.core.kernels import diagonals, products_of_pairs
+from csv_plugin.core.given_accuracies import GivenAccuracies
+from csv_plugin.core.numerics import (SINGULAR, correlations_of, diagonals,
+                                      geometric_means, possible_correlations,
+                                      products_of_pairs, root_of_correlations,
+                                      set_diagonals)
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.settings import Settings
 
-#: Largest number of Gauss-Newton steps to the mode of the exponents, given
-#: known accuracies, and the smallest fraction of a step that is tried.
-GIVEN_STEPS, LEAST_LENGTH = 30, 1e-4
-#: The search for the mode ends when a step changes no entry of the dual by
-#: more than this fraction of the largest entry.
-MODE_TOLERANCE = 1e-13
-#: A covariance is inverted as if its eigenvalues below this fraction of the
-#: largest one were 0. Before correlations are drawn from, their eigenvalues
-#: are raised to at least this number: rounding, and the approximations for
-#: known accuracies, make some eigenvalues negative.
-SINGULAR = 1e-9
 #: Number of random draws for ranks and for the probability that a model is the
 #: best, and the seed of the draws.
 DRAWS, SEED = 4000, 0
@@ -87,7 +81,7 @@ DRAWS, SEED = 4000, 0
 class ModelsOfForm(Protocol):
     """M models as one form of a model of accuracies sees them.
 
-    An example is `kernels.Standardised`.
+    An example is `standardised.Standardised`.
     """
 
     @property
@@ -188,7 +182,8 @@ class Joint:
     @property
     def _covariances(self) -> Floats:
         """Covariances of exponents between models, `(B, M, M)`, as a copy."""
-        of_pairs = _products(self.deviation.T)
+        deviation = self.deviation.T
+        of_pairs = products_of_pairs(deviation, deviation)
         return self.model_correlations * of_pairs
 
     # ---- single accuracies
@@ -284,13 +279,13 @@ class Joint:
         """Correlations of exponents between models, R_b, `(B, M, M)`."""
         if self.changed_covariances is not None:
             # They were changed from R_b, which contain rho already.
-            return _correlations(self.changed_covariances)
+            return correlations_of(self.changed_covariances)
         covariance = self.model.covariance(self.models_by_form)
         # A_b and A of the formula above.
-        alone = _correlations(covariance)
+        alone = correlations_of(covariance)
         mean = alone.mean(axis=0)
-        of_own = _geometric_means(1 - self.rho) * alone
-        of_common = _geometric_means(self.rho) * mean
+        of_own = geometric_means(1 - self.rho) * alone
+        of_common = geometric_means(self.rho) * mean
         return of_own + of_common
 
     @property
@@ -302,7 +297,7 @@ class Joint:
         models have the same `rho`.
         """
         mean = self.model_correlations.mean(axis=0)
-        return _geometric_means(self.rho) * mean
+        return geometric_means(self.rho) * mean
 
     @property
     def _pair_excess(self) -> Floats:
@@ -454,7 +449,7 @@ class Joint:
         deviation = self.deviation
         across = self._across
         common = rng.standard_normal(shape)
-        common = common @ _root(across)
+        common = common @ root_of_correlations(across)
         # A draw of Student's t is a normal draw divided by the square root of
         # (chi-square / degrees of freedom). The same chi-square is taken for
         # all models and benchmarks of a draw.
@@ -465,7 +460,7 @@ class Joint:
         for b in range(n_benchmarks):
             own_correlations = self.model_correlations[b] - across
             own = rng.standard_normal(shape)
-            own = own @ _root(own_correlations)
+            own = own @ root_of_correlations(own_correlations)
             away = widen * (common + own)
             away *= deviation[:, b]
             exponents = self.mean[:, b] + away
@@ -495,14 +490,14 @@ class Joint:
         # Covariances between models on each benchmark.
         covariances = self._covariances
         common_variance = common[:, None] * added
-        common_deviation = np.sqrt(common_variance)
-        covariances += _products(common_deviation.T)
-        _set_diagonals(covariances, variance.T)
+        common_deviation = np.sqrt(common_variance).T
+        covariances += products_of_pairs(common_deviation, common_deviation)
+        set_diagonals(covariances, variance.T)
         # Covariances between benchmarks of each model.
-        of_models = _products(self.deviation)
+        of_models = products_of_pairs(self.deviation, self.deviation)
         of_models *= self.rho[:, None, None]
         of_models += covariance
-        _set_diagonals(of_models, variance)
+        set_diagonals(of_models, variance)
         return replace(
             self,
             variance=variance,
@@ -601,7 +596,7 @@ class Joint:
         # The forms of the mixture have different limits beyond which their
         # curves are replaced by lines. The largest limit is taken here.
         straight = max(form.straight for form in model.settings.forms)
-        known = Known(
+        known = GivenAccuracies(
             prior=prior_mean[cells],
             covariance=prior[among_known],
             accuracies=accuracies[cells],
@@ -655,87 +650,9 @@ class Joint:
             first = b * n_models
             block = slice(first, first + n_models)
             correlations[block, block] = of_benchmark
-        correlations = _possible(correlations)
+        correlations = possible_correlations(correlations)
         deviation = self.deviation.T.ravel()
         return correlations * np.outer(deviation, deviation)
-
-
-@dataclass(frozen=True, eq=False)
-class Known:
-    """N known accuracies, and the prior distribution of their exponents.
-
-    `prior`, `(N,)`, are the prior means of the exponents, and `covariance`,
-    `(N, N)`, their prior covariances. `accuracies` are the known accuracies p
-    as fractions, `floor` the accuracies that the curve approaches for bad
-    models, and `noise` the variances of the noise of p, divided by p (1 - p),
-    `(N,)` each. `straight` is as in `Form`. The exponents are computed from a
-    dual, `(N,)`. It is the inverse covariance times (exponents - prior means),
-    as in core.posterior.
-    """
-    prior: Floats
-    covariance: Floats
-    accuracies: Floats
-    floor: Floats
-    noise: Floats
-    straight: float
-
-    def mode(self) -> Floats:
-        """Return the dual at the mode of the posterior, `(N,)`.
-
-        The search takes Gauss-Newton steps and halves each until it does not
-        raise the cost. It ends when a step changes nothing but last digits.
-        """
-        dual = np.zeros_like(self.prior)
-        for _ in range(GIVEN_STEPS):
-            line = self._line(dual)
-            above = line.targets - self.prior
-            matrix = self.matrix(dual)
-            aim = np.linalg.solve(matrix, above)
-            step = aim - dual
-            cost = self._cost(dual)
-            length = 1.
-            while self._cost(dual + length * step) > cost:
-                length /= 2
-                if length < LEAST_LENGTH:
-                    return dual
-            dual = dual + length * step
-            largest_change = np.abs(step).max()
-            largest = np.abs(dual).max()
-            if largest_change <= MODE_TOLERANCE * largest:
-                return dual
-        return dual
-
-    def matrix(self, dual: NDArray) -> Floats:
-        """Return the covariance of the targets of tangents, `(N, N)`.
-
-        The tangents touch the curve at the exponents of this dual. The target
-        of a known accuracy is the exponent at which its tangent reaches it.
-        """
-        line = self._line(dual)
-        noise_of_targets = self._variance / line.slopes**2
-        return self.covariance + np.diag(noise_of_targets)
-
-    @property
-    def _variance(self) -> Floats:
-        """Variances of the noise of the known accuracies, `(N,)`."""
-        # `item_variance` clips accuracies near 0 and 1. The fit adds two right
-        # and two wrong items instead. This needs the number of items, which
-        # may be different for a known accuracy and for fitted accuracies.
-        return self.noise * item_variance(self.accuracies)
-
-    def _line(self, dual: NDArray) -> Line:
-        """Return the tangents of the curve at the exponents of this dual."""
-        exponents = self.prior + self.covariance @ dual
-        return line_at(exponents, self.accuracies, self.floor, self.straight)
-
-    def _cost(self, dual: NDArray) -> float:
-        """Return the negative log posterior density, up to a constant."""
-        line = self._line(dual)
-        errors = self.accuracies - line.heights
-        squares = errors**2 / self._variance
-        twice_cost = squares.sum()
-        twice_cost += dual @ self.covariance @ dual
-        return float(twice_cost) / 2
 
 
 def mean_correlations(covariance: NDArray) -> Floats:
@@ -772,57 +689,3 @@ def _squares_of_sums(halves: NDArray, rho: NDArray) -> Floats:
     of_own = squares.sum(axis=1)
     of_common = halves.sum(axis=1)**2
     return (1 - rho) * of_own + rho * of_common
-
-
-def _geometric_means(values: NDArray) -> Floats:
-    """Return the geometric mean of each two of N values, `(N, N)`."""
-    products = np.outer(values, values)
-    return np.sqrt(products)
-
-
-def _products(values: NDArray) -> Floats:
-    """Return the products of all pairs of values of a row, `(N, K, K)`.
-
-    The values are `(N, K)`.
-    """
-    return products_of_pairs(values, values)
-
-
-def _set_diagonals(matrices: NDArray, values: NDArray) -> None:
-    """Replace the diagonals of matrices, `(N, K, K)`, by values, `(N, K)`."""
-    diagonal = np.arange(values.shape[1])
-    matrices[:, diagonal, diagonal] = values
-
-
-def _correlations(covariance: NDArray) -> Floats:
-    """Return the correlations that belong to covariances, `(B, M, M)` both."""
-    variance = diagonals(covariance)
-    deviation = np.sqrt(variance)
-    correlations = covariance / _products(deviation)
-    return np.clip(correlations, -1, 1)
-
-
-def _possible(correlations: NDArray) -> Floats:
-    """Return correlations without negative eigenvalues, `(N, N)`.
-
-    Estimated correlations may have negative eigenvalues. The correlations of a
-    distribution never have any.
-    """
-    values, vectors = np.linalg.eigh(correlations)
-    if values[0] >= 0:
-        return correlations
-    positive = np.maximum(values, SINGULAR)
-    covariance = vectors * positive @ vectors.T
-    (possible, ) = _correlations(covariance[None])
-    return possible
-
-
-def _root(correlations: NDArray) -> Floats:
-    """Return the symmetric square root of correlations, `(M, M)`.
-
-    Eigenvalues below `SINGULAR` count as `SINGULAR`.
-    """
-    values, vectors = np.linalg.eigh(correlations)
-    positive = np.maximum(values, SINGULAR)
-    roots = np.sqrt(positive)
-    return vectors * roots @ vectors.T

@@ -131,6 +131,8 @@ def warn_of_differences(records: Sequence[Measured]) -> None:
         names = shortened(tasks, 80)
         lines.append(f'results are of some of the items of {names}')
     for line in lines:
+        # The warning names the line that called the function that read the
+        # files, which called `check_measured`.
         warnings.warn(line, stacklevel=4)
 
 

@@ -45,53 +45,54 @@ def measurement_factors(fitted: NDArray, families: Sequence[str],
     """
     of_fitted = np.ones(len(fitted))
     of_others = np.ones(len(losses))
-    if len(fitted) < LEAST_FITTED or len(columns) < LEAST_COLUMNS:
-        return of_fitted, of_others
-    # Some columns, evenly spaced, are enough, and save time.
-    most_columns = 300
-    if len(columns) > most_columns:
-        last = len(columns) - 1
-        some = np.linspace(0, last, most_columns)
-        columns = columns[some.astype(int)]
+    columns = _some_columns(columns)
     fitted = fitted[:, columns]
     losses = losses[:, columns]
-    if fitted.min() < 0 or losses.min(initial=0) < 0:
+    if not _can_be_told(fitted, losses):
         return of_fitted, of_others
     typical = np.median(fitted, axis=0)
     counted = typical > 0
-    if counted.sum() < LEAST_COLUMNS:
-        return of_fitted, of_others
-    ratios = fitted[:, counted] / typical[counted]
-    logs_fitted = _logs(ratios, least_share)
-    ratios = losses[:, counted] / typical[counted]
-    logs = _logs(ratios, least_share)
+    typical = typical[counted]
+    logs_of_fitted = _logs(fitted[:, counted] / typical, least_share)
+    logs_of_others = _logs(losses[:, counted] / typical, least_share)
     names = np.array(families)
-    # Training models in two units differ by a constant between families, so
-    # slopes for training models come from the differences within families.
-    for_fitted = _left_out_constants(logs_fitted, names, names)
-    if not np.isnan(for_fitted).all():
-        of_fitted = _factors(for_fitted, for_fitted)
+    # A training model is explained by slopes within families. If some families
+    # are in another unit, differences between families say nothing of slopes.
+    constants = _left_out_constants(logs_of_fitted, names, groups=names)
+    if not np.isnan(constants).all():
+        of_fitted = _factors(constants, usual=constants)
+    # Another model is explained by slopes over all training models.
     one_group = np.zeros(len(names))
-    usual = _left_out_constants(logs_fitted, names, one_group)
+    usual = _left_out_constants(logs_of_fitted, names, one_group)
     if not np.isnan(usual).all():
-        constants = _constants(logs_fitted, one_group, logs)
+        constants = _constants(logs_of_fitted, one_group, logs_of_others)
         of_others = _factors(constants, usual)
     return of_fitted, of_others
 
 
-def _factors(constants: NDArray, usual: NDArray) -> Floats:
-    """Return the factors that follow from the constants of M models, `(M,)`.
+def _some_columns(columns: NDArray) -> NDArray:
+    """Return at most 300 of the columns, evenly spaced, which saves time."""
+    most = 300
+    if len(columns) <= most:
+        return columns
+    last = len(columns) - 1
+    places = np.linspace(0, last, most)
+    return columns[places.astype(int)]
 
-    `usual`, `(N,)`, are the constants of the training models.
+
+def _can_be_told(fitted: NDArray, losses: NDArray) -> bool:
+    """Return whether units can be told from these losses.
+
+    There must be enough training models, `(N, K)`, and enough columns whose
+    median is above 0, and no loss may be negative.
     """
-    sizes = np.abs(usual)
-    deviation = np.nanmedian(sizes) / .6745
-    # Constants are reported beyond a factor of 1.3 and 5 standard deviations.
-    # The factor was 1.25 until two sound models of one collection were named;
-    # tools/studies/LOG.md has what is found since.
-    least = max(np.log(1.3), 5 * deviation)
-    is_other = np.abs(constants) > least
-    return np.where(is_other, np.exp(constants), 1)
+    n_models, n_columns = fitted.shape
+    if n_models < LEAST_FITTED or n_columns < LEAST_COLUMNS:
+        return False
+    if fitted.min() < 0 or losses.min(initial=0) < 0:
+        return False
+    medians = np.median(fitted, axis=0)
+    return bool((medians > 0).sum() >= LEAST_COLUMNS)
 
 
 def _logs(ratios: NDArray, least_share: float) -> Floats:
@@ -108,6 +109,87 @@ def _logs(ratios: NDArray, least_share: float) -> Floats:
     is_odd = (relative < least_share) | (relative > 1 / least_share)
     usual = np.where(medians > 0, medians, 1)
     return np.log(np.where(is_odd, usual, ratios))
+
+
+def _left_out_constants(logs: NDArray, families: NDArray,
+                        groups: NDArray) -> Floats:
+    """Return the constant of each training model, `(N,)`.
+
+    Each family is explained by the models of other families. `logs`, `(N, K)`,
+    `groups` and the result are as in `_constants`.
+    """
+    constants = np.full(len(logs), np.nan)
+    for family in np.unique(families):
+        is_in = families == family
+        others = logs[~is_in]
+        constants[is_in] = _constants(others, groups[~is_in], logs[is_in])
+    return constants
+
+
+def _constants(fitted: NDArray, groups: NDArray, logs: NDArray) -> Floats:
+    """Return the constant of each of M models, `(M,)`.
+
+    For a model whose logarithms are l_k, a row of `logs`, `(M, K)`,
+
+        l_k = median_k + constant + quality slope_k + error_k
+
+    The constant and the quality of the model are estimated by weighted least
+    squares over the K columns. Medians, slopes and the variances of errors
+    come from the logarithms of N other models, `fitted`, `(N, K)`; slopes and
+    variances from their deviations from the mean of their group. `groups`,
+    `(N,)`, has the group of each. The constant is NaN if these models cannot
+    tell it.
+    """
+    unknown = np.full(len(logs), np.nan)
+    if len(fitted) < LEAST_FITTED / 2:
+        return unknown
+    logs = logs - np.median(fitted, axis=0)
+    fitted = fitted.copy()
+    for group in np.unique(groups):
+        is_in = groups == group
+        fitted[is_in] -= fitted[is_in].mean(axis=0)
+    # The slope of each column on the mean over columns, and the scatter.
+    quality = fitted.mean(axis=1)
+    squares = quality @ quality
+    if squares == 0:
+        return unknown
+    slopes = quality @ fitted / squares
+    residuals = fitted - np.outer(quality, slopes)
+    variances = (residuals**2).mean(axis=0)
+    # No column counts more than 10 typical columns do.
+    variances += np.median(variances) / 10
+    if not variances.all():
+        return unknown
+    weights = 1 / variances
+    weights /= weights.sum()
+    # The constant is the intercept of a regression of l on the slopes s. With
+    # the weights w of the columns, the mean slope m and the variance v of the
+    # slopes, it is the sum over columns of w l - m w (s - m) l / v.
+    mean = weights @ slopes
+    away = slopes - mean
+    variance = weights @ away**2
+    if variance == 0:
+        return unknown
+    by_column = weights * (1 - mean * away / variance)
+    return logs @ by_column
+
+
+def _factors(constants: NDArray, usual: NDArray) -> Floats:
+    """Return the factors that follow from the constants of M models, `(M,)`.
+
+    `usual`, `(N,)`, are the constants of the training models. The factor is
+    the exponential of a constant that is far from 0, and 1 for any other
+    constant, or where the constant is NaN.
+    """
+    sizes = np.abs(usual)
+    # The median size of normal errors is .6745 standard deviations.
+    deviation = np.nanmedian(sizes) / .6745
+    # Constants are reported beyond a factor of 1.3 and 5 standard deviations.
+    # The factor was 1.25 until two sound models of one collection were named;
+    # tools/studies/LOG.md has what is found since.
+    least = max(np.log(1.3), 5 * deviation)
+    is_far = np.abs(constants) > least
+    return np.where(is_far, np.exp(constants), 1)
 
 
 def measurement_notes(models: Sequence[str],
@@ -135,61 +217,3 @@ nats. Measure all losses in the same unit.']
         f'measured in another unit than those of {reference}, such as bits '
         'for nats. Measure all losses in the same unit.'
     ]
-
-
-def _left_out_constants(logs: NDArray, families: NDArray,
-                        groups: NDArray) -> Floats:
-    """Return the constant of each training model, `(N,)`.
-
-    Each family is explained by the models of other families; see `_constants`.
-    """
-    constants = np.full(len(logs), np.nan)
-    for family in np.unique(families):
-        is_in = families == family
-        others = logs[~is_in]
-        constants[is_in] = _constants(others, groups[~is_in], logs[is_in])
-    return constants
-
-
-def _constants(fitted: NDArray, groups: NDArray, logs: NDArray) -> Floats:
-    """Return what all logarithms of a model's losses have in common, `(M,)`.
-
-    The logarithms of a model, a row of `logs`, `(M, K)`, are explained by the
-    slopes of columns times how good the model is, plus this constant, by
-    weighted least squares.
-    The slopes and the weights come from the logarithms of N other models,
-    `fitted`, `(N, K)`, as deviations from the mean of their group; `groups`,
-    `(N,)`, has the group of each. The constant is NaN if these models cannot
-    tell it.
-    """
-    unknown = np.full(len(logs), np.nan)
-    if len(fitted) < LEAST_FITTED / 2:
-        return unknown
-    logs = logs - np.median(fitted, axis=0)
-    fitted = fitted.copy()
-    for group in np.unique(groups):
-        is_in = groups == group
-        fitted[is_in] -= fitted[is_in].mean(axis=0)
-    # The slope of each column on the mean over columns, and the scatter.
-    level = fitted.mean(axis=1)
-    squares = level @ level
-    if squares == 0:
-        return unknown
-    slopes = level @ fitted / squares
-    residuals = fitted - np.outer(level, slopes)
-    variances = (residuals**2).mean(axis=0)
-    # No column counts more than 10 typical columns do.
-    variances += np.median(variances) / 10
-    if not variances.all():
-        return unknown
-    weights = 1 / variances
-    weights /= weights.sum()
-    middle = weights @ slopes
-    away = slopes - middle
-    spread = weights @ away**2
-    if spread == 0:
-        return unknown
-    # The constant is the intercept of the weighted regression of logarithms on
-    # slopes, a sum over columns with these weights.
-    by_column = weights * (1 - middle * away / spread)
-    return logs @ by_column

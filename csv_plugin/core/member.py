@@ -18,11 +18,11 @@ from csv_plugin.core.arrays import Floats, Integers
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.curve import LEAST_VARIANCE
 from csv_plugin.core.fitted import Fitted
-from csv_plugin.core.kernels import (PARTS, Standardised, Standardiser,
-                                     UnitLosses, slope_of_wiener, variances)
+from csv_plugin.core.kernels import PARTS, slope_of_wiener, variances
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.posterior import SCALES, Posterior
 from csv_plugin.core.settings import Form, Settings
+from csv_plugin.core.standardised import Standardised, Standardiser, UnitLosses
 
 #: Numbers of rounds before the choice of floors, after it, and after the
 #: choice of mean losses. Each round fits the hyper-parameters and finds the

@@ -289,36 +289,42 @@ def text_noise(contributions: NDArray, shares: NDArray,
         InputError: There is only one text.
     """
     order, first, sizes = _strata(sources)
+    # Of each stratum, one text fewer is drawn than it has, so that each text
+    # that is drawn counts more.
+    n_drawn = sizes - 1
     n_texts = len(order)
-    freedom = n_texts - len(sizes)
-    if not freedom:
+    n_drawn_of_all = n_drawn.sum()
+    if not n_drawn_of_all:
         raise InputError(
             'texts of a comparison', 'two or more', '1',
             'Give losses on two or more texts or items, or two or more runs '
             'of the same recipe that differ only in their seed.')
-    # `(S, 2)`: the sums over texts are the difference, and 1.
-    columns = np.column_stack([contributions, shares])
-    columns = columns[order]
-    # For each text that is drawn, the position of the first text of its
-    # stratum, and the number of texts of the stratum.
-    n_drawn = sizes - 1
-    begins = np.repeat(first, n_drawn)
-    counts = np.repeat(sizes, n_drawn)
-    # Fewer texts are drawn than the stratum has, so each counts more.
     factors = sizes / n_drawn
     scale = np.repeat(factors, sizes)
+    # For each text that is drawn, the position of the first text of its
+    # stratum, and the number of texts of the stratum.
+    begins = np.repeat(first, n_drawn)
+    counts = np.repeat(sizes, n_drawn)
+    # `(S, 2)`. The sums over all texts are the difference, and 1.
+    columns = np.column_stack([contributions, shares])
+    columns = columns[order]
     rng = np.random.default_rng(0)
     # Number of bootstrap resamples.
     n_resamples = 1000
     sums = np.empty((n_resamples, 2))
     for resample in range(n_resamples):
-        positions = rng.random(freedom) * counts
+        positions = rng.random(n_drawn_of_all) * counts
         drawn = begins + positions.astype(int)
         times = np.bincount(drawn, minlength=n_texts)
         sums[resample] = scale * times @ columns
+    # The shares of the texts of a resample do not add up to 1, if texts differ
+    # in length. Divided by their sum, a difference of means over characters
+    # is one again.
     differences, total_shares = sums.T
     means = differences / total_shares
     error = float(means.std(ddof=1))
+    # One degree of freedom is lost for the mean of each stratum.
+    freedom = n_texts - len(sizes)
     return Noise.even(error, freedom)
 
 

@@ -95,7 +95,7 @@ def at_chance(accuracy: NDArray, chance: float, n_items: int) -> bool:
     accuracy below chance counts as a difference of 0; this happens to half of
     the models if all guess. So the distribution of the statistic is a mixture
     of chi-square distributions with 0 to n degrees of freedom, with binomial
-    weights.
+    weights (chi-bar-square; Self and Liang, JASA 82(398), 1987).
 
     Args:
         accuracy (NDArray): Fractions, `(n,)`.

@@ -149,34 +149,24 @@ class Overall:
         holds the rank.
         """
         p = self.methods.index(method)
-        means = self.values[:, p]
-        has_mean = ~np.isnan(means)
-        # Indices of the benchmarks and models in the joint distribution.
+        has_mean = ~np.isnan(self.values[:, p])
+        # Indices of the benchmarks, and of the models with a mean, in the
+        # joint distribution.
         columns = np.array(indices_of(self.benchmarks, named.benchmarks))
-        rows = np.array(indices_of(self.models, named.models))
-        unknown = np.full(len(rows), np.nan)
-        ranks = RankRanges.unknown(len(rows))
-        view = MeanView(unknown, unknown.copy(), ranks)
+        rows = np.array(indices_of(self.models, named.models))[has_mean]
         _, low, high = named.joint.means(columns, level)
-        known_rows = rows[has_mean]
-        view.low[has_mean] = low[known_rows]
-        view.high[has_mean] = high[known_rows]
-        n_ranked = has_mean.sum()
-        if n_ranked > 1:
-            # The largest number of ranks to draw, for all models together, and
-            # the smallest number of draws. With these, a thousand models take
-            # seconds.
-            most_ranks = 400_000
-            least_draws = 500
-            n_draws = min(DRAWS, most_ranks // n_ranked)
-            n_draws = max(n_draws, least_draws)
-            joint = named.joint.take(known_rows)
-            draws = joint.draws(n_draws)
+        ranks = RankRanges.unknown(len(rows))
+        if len(rows) > 1:
+            joint = named.joint.take(rows)
+            draws = joint.draws(_number_of_draws(len(rows)))
             drawn_means = draws[:, :, columns].mean(axis=2)
-            ranges = rank_ranges(drawn_means, level)
-            for unknown_ranks, known_ranks in zip(view.ranks, ranges):
-                unknown_ranks[has_mean] = known_ranks
-        return view
+            ranks = rank_ranges(drawn_means, level)
+        # Models without a mean get NaN.
+        known = np.array([low[rows], high[rows], *ranks])
+        found = np.full((len(known), len(has_mean)), np.nan)
+        found[:, has_mean] = known
+        low, high, *all_ranks = found
+        return MeanView(low, high, RankRanges(*all_ranks))
 
     @property
     def has_means(self) -> bool:
@@ -297,6 +287,20 @@ def mean_misses(overall: Overall, predictions: Predictions,
             Miss(overall.models[m], f'mean of {len(overall.benchmarks)}',
                  float(observed), value, low, high))
     return farthest_first(found)
+
+
+def _number_of_draws(n_models: int) -> int:
+    """Return how many draws the ranks of so many models are taken from.
+
+    It is `DRAWS`, or fewer for many models, so that a thousand models take
+    seconds.
+    """
+    # The largest number of ranks to draw, for all models together, and the
+    # smallest number of draws.
+    most_ranks = 400_000
+    least_draws = 500
+    n_draws = min(DRAWS, most_ranks // n_models)
+    return max(n_draws, least_draws)
 
 
 def rank_ranges(draws: NDArray, level: float) -> RankRanges:

@@ -1,9 +1,9 @@
 """The posterior of exponents given accuracies, and families left out.
 
 This file takes the accuracies of M fitted models on B benchmarks, `(M, B)`,
-and the standardised losses of these models (core.kernels). It computes the
-posterior distribution of the models' exponents, which are the arguments of the
-curve in Eq. 2 (core.curve). It also learns the hyper-parameters of this
+and the standardised losses of these models (core.standardised). It computes
+the posterior distribution of the models' exponents, which are the arguments of
+the curve in Eq. 2 (core.curve). It also learns the hyper-parameters of this
 distribution, and predicts each family of models from all other families. The
 formulas are in docs/appendix/method.md, from "The prior" to "Families left
 out", and its table "Words of the code" explains words such as "follow".
@@ -64,11 +64,12 @@ from csv_plugin.core.calibration import doubt_of
 from csv_plugin.core.curve import (LEAST_VARIANCE, Line, item_variance,
                                    line_at, moments)
 from csv_plugin.core.families import rows_of_families, weights_of_models
-from csv_plugin.core.kernels import (PARTS, Standardised, add_to_diagonals,
-                                     covariances, diagonals, products_of_pairs,
-                                     shared_parts)
+from csv_plugin.core.kernels import PARTS, covariances, shared_parts
+from csv_plugin.core.numerics import (add_to_diagonals, diagonals,
+                                      products_of_pairs)
 from csv_plugin.core.observed import filled_items
 from csv_plugin.core.settings import Settings
+from csv_plugin.core.standardised import Standardised
 
 N_PARTS = len(PARTS)
 #: Index of the first benchmark's scale among the hyper-parameters.
@@ -269,7 +270,7 @@ class Posterior:
         """Return the prior means of exponents, `(M, B)`."""
         return self.settings.level - applied.scales * self.followed_losses.T
 
-    def _above(self, applied: Applied, dual: NDArray) -> NDArray:
+    def _shift(self, applied: Applied, dual: NDArray) -> NDArray:
         """Return exponents minus their prior means, `(M, B)`.
 
         The exponents are the posterior means that belong to a dual `(B, M)`.
@@ -280,12 +281,12 @@ class Posterior:
         from_kernel *= applied.scales**2
         return from_level + from_kernel
 
-    def _line(self, applied: Applied, above: NDArray) -> Line:
+    def _line(self, applied: Applied, shift: NDArray) -> Line:
         """Return the tangents at exponents.
 
-        `above` are the exponents minus their prior means, `(M, B)`.
+        `shift` are the exponents minus their prior means, `(M, B)`.
         """
-        exponents = self._prior_mean(applied) + above
+        exponents = self._prior_mean(applied) + shift
         return line_at(exponents, self.accuracies_or_0, self.floor,
                        self.straight)
 
@@ -295,15 +296,15 @@ class Posterior:
         It is the negative logarithm of the posterior density of the exponents
         that belong to a dual `(B, M)`, up to a constant.
         """
-        above = self._above(applied, dual)
-        line = self._line(applied, above)
+        shift = self._shift(applied, dual)
+        line = self._line(applied, shift)
         errors = self.accuracies_or_0 - line.heights
         errors = np.where(self.seen, errors, 0)
         variance = self._noise_variance(applied.noise)
         # The negative log prior of exponents is
-        # above' covariance^-1 above / 2, and covariance^-1 above is the dual.
+        # shift' covariance^-1 shift / 2, and covariance^-1 shift is the dual.
         squares = errors**2 / variance
-        squares += dual.T * above
+        squares += dual.T * shift
         return squares.sum(axis=0) / 2
 
     def _noise_variance(self, noise: NDArray) -> NDArray:
@@ -339,8 +340,8 @@ class Posterior:
         dual[zero_is_better] = 0
         cost = np.minimum(cost_of_zero, cost)
         for _ in range(NEWTON_STEPS):
-            above = self._above(applied, dual)
-            line = self._line(applied, above)
+            shift = self._shift(applied, dual)
+            line = self._line(applied, shift)
             solution = self._solve(applied, line, with_inverse=False)
             aim = solution.dual
             dual, new_cost = self._step(applied, dual, aim, cost)
@@ -382,8 +383,8 @@ class Posterior:
         self.scales = applied.scales
         self.noise = applied.noise
         self.tangent_dual = dual
-        above = self._above(applied, dual)
-        self.line = self._line(applied, above)
+        shift = self._shift(applied, dual)
+        self.line = self._line(applied, shift)
         self.solution = self._solve(applied, self.line)
         self.start_dual = self.solution.dual
 

@@ -135,29 +135,25 @@ def predict_models(
     by_label: dict[str, Optional[Predictions]] = {}
     joints: dict[str, NamedJoint] = {}
     missing: dict[CellNames, Missing] = {}
+    # The models are the same for all labels.
+    models = tuple(next(iter(columns.values())))
     for label, predictor in predictors.items():
-        by_label[label] = None
         names: Sequence[str] = benchmarks
-        tables = []
-        reasons = {}
-        # The models are the same for all labels.
-        of_models = columns[label]
-        models = tuple(of_models)
-        for model, table in of_models.items():
-            if isinstance(table, Missing):
-                reasons[model] = table
-            else:
-                tables.append(table)
         if isinstance(predictor, Predictor):
             names = predictor.names
-            if tables:
-                features = FeatureTable.concatenate(tables)
-                by_label[label], joint = predictor.predict_jointly(
-                    features, families=families, known=known)
-                joints[label] = NamedJoint(features.models, names, joint)
-        for model, reason in reasons.items():
+        tables = []
+        for model, table in columns[label].items():
+            if not isinstance(table, Missing):
+                tables.append(table)
+                continue
             for name in benchmarks:
                 cell = model, name, label
-                missing[cell] = reason if name in names else UNKNOWN_BENCHMARK
+                missing[cell] = table if name in names else UNKNOWN_BENCHMARK
+        by_label[label] = None
+        if isinstance(predictor, Predictor) and tables:
+            features = FeatureTable.concatenate(tables)
+            by_label[label], joint = predictor.predict_jointly(
+                features, families=families, known=known)
+            joints[label] = NamedJoint(features.models, predictor.names, joint)
     joined = Predictions.side_by_side(by_label, models, benchmarks, missing)
     return joined, joints

@@ -247,27 +247,26 @@ class Predictions(PublicNames):
         not fitted to get the reason `UNKNOWN_BENCHMARK`, unless `missing` has
         another reason.
         """
-        # A table without models and benchmarks. Each of its fields is given as
-        # one value for all cells.
-        nothing = cls(
-            models=(),
-            benchmarks=(),
-            methods=(PREDICTED, ),
-            observed=_NAN,
-            level=np.nan,
-            **_EMPTY_CELL)
         arranged = []
         reasons: dict[CellNames, Missing] = {}
         level = np.nan
         for method, table in by_method.items():
             if table is None:
-                table = nothing
-            else:
-                level = table.level
-                own = table.benchmarks
-                unknown = [name for name in benchmarks if name not in own]
-                cells = product(models, unknown, [method])
-                reasons |= dict.fromkeys(cells, UNKNOWN_BENCHMARK)
+                # Each field is given as one value for all cells.
+                empty = cls(
+                    models=tuple(models),
+                    benchmarks=tuple(benchmarks),
+                    methods=(method, ),
+                    observed=_NAN,
+                    level=np.nan,
+                    **_EMPTY_CELL)
+                arranged.append(empty)
+                continue
+            level = table.level
+            own = table.benchmarks
+            unknown = [name for name in benchmarks if name not in own]
+            cells = product(models, unknown, [method])
+            reasons |= dict.fromkeys(cells, UNKNOWN_BENCHMARK)
             renamed = {method: table.methods[0]}
             arranged.append(table._arranged(models, benchmarks, renamed))
         methods = tuple(by_method)
@@ -313,17 +312,24 @@ class Predictions(PublicNames):
         rows, columns, _ = index
         observed = _padded(self.observed, np.nan)
         fields[OBSERVED] = observed[np.ix_(rows, columns)]
-        of_models, of_benchmarks, of_methods = old_names
-        of_methods[OBSERVED] = OBSERVED
-        missing: dict[CellNames, Missing] = {}
-        for cell in product(of_models, of_benchmarks, of_methods):
-            model, benchmark, method = cell
-            old_model = of_models[model]
-            old_benchmark = of_benchmarks[benchmark]
-            old = old_model, old_benchmark, of_methods[method]
-            if old in self.missing:
-                missing[cell] = self.missing[old]
+        missing = self._reasons(*old_names)
         return replace(self, missing=missing, **fields)
+
+    def _reasons(self, models: Mapping[str, str], benchmarks: Mapping[str,
+                                                                      str],
+                 methods: Mapping[str, str]) -> dict[CellNames, Missing]:
+        """Return the reasons in `missing` by new names.
+
+        The arguments map each new name to the old name.
+        """
+        columns = {**methods, OBSERVED: OBSERVED}
+        found: dict[CellNames, Missing] = {}
+        for cell in product(models, benchmarks, columns):
+            model, benchmark, column = cell
+            old = models[model], benchmarks[benchmark], columns[column]
+            if old in self.missing:
+                found[cell] = self.missing[old]
+        return found
 
     def with_observed(self, accuracies: AccuracyTable) -> 'Predictions':
         """Return these predictions with observed accuracies from a table.

@@ -24,7 +24,6 @@ from csv_plugin.core.features import (Columns, FeatureTable, TokenColumns,
                                       distinct_rows)
 from csv_plugin.core.formatting import short_repr, shortened
 from csv_plugin.core.joint import Joint
-from csv_plugin.core.kernels import UnitLosses
 from csv_plugin.core.losses import LossTable, TargetTokens
 from csv_plugin.core.measurement_units import measurement_factors
 from csv_plugin.core.model_losses import (DumpInfo, TokenLossDump,
@@ -32,6 +31,7 @@ from csv_plugin.core.model_losses import (DumpInfo, TokenLossDump,
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.predictions import PREDICTED, Missing, Predictions
 from csv_plugin.core.run_names import run_of
+from csv_plugin.core.standardised import UnitLosses
 
 if TYPE_CHECKING:
     from csv_plugin.core.accuracy_model import AccuracyModel

@@ -226,7 +226,8 @@ def _fitted_line(score: NDArray, accuracy: NDArray, floor: float,
     # is so small because Algorithm 2 (`lm.head.algorithm2`) takes gradients
     # that are exact only at the optimum.
     tolerance = 1e-14
-    # At the optimum, rounding alone decides whether a step is better.
+    # It also ends when a step raises the cost by less than this share: at the
+    # optimum, rounding alone decides whether a step is better.
     rounding = 1e-15
     # It also ends when the damping exceeds this, as no step is better then,
     # or after this number of steps.
@@ -253,17 +254,17 @@ def _fitted_line(score: NDArray, accuracy: NDArray, floor: float,
         trial_fitted = accuracy_at(trial @ design, floor)
         trial_errors = accuracy - trial_fitted
         trial_cost = (trial_errors**2).sum()
-        change = abs(cost - trial_cost)
-        if trial_cost <= cost:
-            least_change = tolerance * cost
+        is_better = trial_cost <= cost
+        least_share = tolerance if is_better else rounding
+        is_optimum = abs(cost - trial_cost) <= least_share * cost
+        if is_better:
             line = trial
             fitted = trial_fitted
             errors = trial_errors
             cost = trial_cost
             damping /= 10
         else:
-            least_change = rounding * cost
             damping *= 10
-        if change <= least_change or damping > max_damping:
+        if is_optimum or damping > max_damping:
             break
     return line, cost

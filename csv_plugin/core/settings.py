@@ -83,9 +83,9 @@ class Settings:
             The mean loss of a cluster of this size or more is a candidate for
             the mean loss that a benchmark follows.
         sound: A model is sound if its mean loss is at most this number of
-            widths (`kernels.middle_and_width`) from the median. Only sound
-            models count when deviations of units and mean losses of groups are
-            standardised. Bends begin at the worst sound model.
+            widths (`standardised.middle_and_width`) from the median. Only
+            sound models count when deviations of units and mean losses of
+            groups are standardised. Bends begin at the worst sound model.
         outlier: A model counts less if its root mean squared error, when its
             family is left out, exceeds this number of expected deviations.
         most_models: Maximum number of models that hyper-parameters, and the

@@ -83,6 +83,8 @@ class TokenLossModel(BaseModel):
                 continue
             if name == 'get_token_loss' and engine is not None:
                 continue
+            # `is_api` is no method, but `BaseModel` has it, too, so that
+            # `__getattr__` would not be asked for that of the inner model.
             if name == 'is_api' or callable(getattr(kind, name)):
                 # `setattr` would set the attribute of the inner model.
                 self.__dict__[name] = getattr(inner, name)

@@ -262,13 +262,14 @@ class PredictedSummarizer(DefaultSummarizer):
 
         `folders` maps each model's name in the summary to its folder in the
         run, which is its name in the returned table. The result is None if
-        predictions are made from losses alone.
+        predictions are made from losses alone, or if no predictor can be read,
+        so that nothing is predicted.
         """
         benchmarks = tuple(self.rows)
+        if not self.known or not benchmarks:
+            return None
         if self.known is True:
             return known_in_run(observed, folders, benchmarks)
-        if not self.known:
-            return None
         table, _ = read_known(self.known, folders, benchmarks)
         models = [folders[model] for model in table.models]
         return replace(table, models=tuple(models))

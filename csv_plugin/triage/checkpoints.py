@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from csv_plugin.core.arrays import Floats
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.escaping import did_you_mean
-from csv_plugin.io.checkpoint_names import read_revision
+from csv_plugin.core.run_names import run_of
+from csv_plugin.io.checkpoint_names import Revision, read_revision
 from csv_plugin.io.files import FilePath
 from csv_plugin.io.tables import CsvRow, read_rows
 
@@ -71,7 +72,7 @@ def read_checkpoints_of_models(path: FilePath) -> dict[str, Checkpoint]:
     checkpoints = {}
     for row in read_rows(path, ('model', )):
         model = row.cells['model']
-        named = _told_by(model) or Checkpoint('', math.nan)
+        named = _in_name(model) or Checkpoint('', math.nan)
         run = row.cells.get('run') or named.run
         point = _of_row(row, run, named.step, named.tokens)
         if run and not math.isnan(point.step):
@@ -202,7 +203,7 @@ def check_described(where: FilePath, table: Mapping[str, Checkpoint],
             'or leave the table out.')
     without_row = []
     for model in models:
-        if model not in table and _tells_step(model):
+        if model not in table and _revision(model) is not None:
             without_row.append(model)
     if not without_row:
         return []
@@ -218,29 +219,35 @@ def check_described(where: FilePath, table: Mapping[str, Checkpoint],
     ]
 
 
-def _told_by(model: str) -> Optional[Checkpoint]:
-    """Return the run, step and tokens that the name of a checkpoint tells.
+def _revision(model: str) -> Optional[Revision]:
+    """Return what a name such as run@1000 states behind the @.
 
-    Return None if it tells no run or no step of the whole training.
+    Its steps may count from the start of a stage. The result is None for a
+    name without a run or a step.
     """
     run, _, name = model.rpartition('@')
-    revision = read_revision(name) if run else None
+    return read_revision(name) if run else None
+
+
+def _in_name(model: str) -> Optional[Checkpoint]:
+    """Return the run, step and tokens that the name of a checkpoint states.
+
+    The result is None if the name states no step of the whole training.
+    """
+    revision = _revision(model)
     if revision is None or not revision.is_of_training:
         return None
-    return Checkpoint(run, revision.step, revision.tokens)
+    return Checkpoint(run_of(model), revision.step, revision.tokens)
 
 
 def _from_name(model: str) -> Checkpoint:
-    """Read run, step and tokens from the name of a checkpoint.
-
-    Raise an `InputError` if it does not tell them.
-    """
-    point = _told_by(model)
+    """Return what `_in_name` does, or raise an `InputError` for None."""
+    point = _in_name(model)
     if point is not None:
         return point
     run, sign, name = model.rpartition('@')
     where = f'run {run!r}, checkpoint {name!r}' if sign else f'model {name!r}'
-    revision = read_revision(name) if run else None
+    revision = _revision(model)
     if revision is None:
         raise InputError(where,
                          'a name such as run@1000 or run@step1000-tokens4B',
@@ -281,7 +288,7 @@ def last_checkpoints(
     others = []
     for model in models:
         is_described = table is not None and model in table
-        if is_described or _tells_step(model):
+        if is_described or _revision(model) is not None:
             of_runs.append(model)
         else:
             others.append(model)
@@ -300,12 +307,6 @@ def last_checkpoints(
         latest = int(np.argmax(_amounts_done(points)))
         last.append(of_run[latest])
     return (*last, *others)
-
-
-def _tells_step(model: str) -> bool:
-    """Return True for a name with a run and a step, such as run@1000."""
-    run, _, name = model.rpartition('@')
-    return bool(run) and read_revision(name) is not None
 
 
 def unit_of_training(checkpoints: Sequence[Checkpoint]) -> str:

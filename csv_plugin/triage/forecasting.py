@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.arrays import Floats
-from csv_plugin.core.kernels import TINY
+from csv_plugin.core.numerics import TINY
 from csv_plugin.triage.future_losses import LossForecast, worse_and_better
 from csv_plugin.triage.runs import Run, check_finished
 

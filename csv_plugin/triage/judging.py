@@ -111,44 +111,54 @@ def judge(
     chosen = _with_features(checkpoints, features)
     past = _with_features(history, features)
     usual_budget, source = find_budget(chosen, past, budget)
-    finished = runs_of(predictor, features, past, are_finished=True)
-    earlier = EarlierRuns(finished, _families(predictor, past))
     runs = runs_of(predictor, features, chosen, usual_budget, source)
     if not runs:
         found = first_reason(refused, 'none beyond 0 tokens')
         raise InputError('checkpoints', 'at least one that can be used', found,
                          'Collect losses of checkpoints.')
+    finished = runs_of(predictor, features, past, are_finished=True)
+    earlier = EarlierRuns(finished, _families(predictor, past))
     measure = unit_of_training([*chosen.values()])
-    ends = []
-    not_forecast = {}
-    for run in runs:
-        tokens = float(run.tokens[-1])
-        end = TrainingEnd(run.name, tokens, run.budget)
-        last = run.checkpoints[-1]
-        losses = None
-        if not run.finished:
-            losses = earlier.forecast(run)
-        if run.finished or losses is not None:
-            ends.append(_Ahead(end, last, losses))
-        else:
-            not_forecast[run.name] = why_not_forecast(run, earlier, measure)
+    ends, not_forecast = _ends_of_runs(runs, earlier, measure)
     begun = [run.name for run in runs]
-    for run_name in sorted({point.run for point in chosen.values()}):
-        if run_name not in begun:
-            not_forecast[run_name] = 'there is no checkpoint yet.'
+    for name in sorted({point.run for point in chosen.values()}):
+        if name not in begun:
+            not_forecast[name] = 'there is no checkpoint yet.'
     notes = []
     for name, reason in refused.items():
         notes.append(f'{name} is left out: {reason}')
-    checkpoints_begun: list[str] = []
+    names: list[str] = []
     for run in (*runs, *finished):
-        checkpoints_begun += run.checkpoints
-    notes += notes_on_copies(features, checkpoints_begun)
+        names += run.checkpoints
+    notes += notes_on_copies(features, names)
     notes += notes_on_runs(measure, runs, earlier, not_forecast)
     if unit_of_training([*past.values()]) == measure:
         notes += notes_on_budgets(measure, runs, earlier, not_forecast)
     notes += notes_on_backtests(predictor, features, runs, earlier)
     return _triage(predictor, features, runs, ends, measure, notes,
                    not_forecast, known)
+
+
+def _ends_of_runs(runs: Sequence[Run], earlier: EarlierRuns,
+                  measure: str) -> tuple[list['_Ahead'], dict[str, str]]:
+    """Return the ends of runs, and why some runs have no forecast, by name.
+
+    A finished run needs no forecast. `measure` is the unit of training.
+    """
+    ends = []
+    not_forecast = {}
+    for run in runs:
+        losses = None
+        if not run.finished:
+            losses = earlier.forecast(run)
+            if losses is None:
+                reason = why_not_forecast(run, earlier, measure)
+                not_forecast[run.name] = reason
+                continue
+        tokens = float(run.tokens[-1])
+        end = TrainingEnd(run.name, tokens, run.budget)
+        ends.append(_Ahead(end, run.checkpoints[-1], losses))
+    return ends, not_forecast
 
 
 def find_budget(checkpoints: Mapping[str, Checkpoint],

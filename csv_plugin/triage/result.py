@@ -126,29 +126,15 @@ class Triage:
         ends = [ends[row] for row in best_first]
         forecasts = forecasts.select([end.name for end in ends])
         joint = joint.take(best_first)
-        # The axes of draws are draws, ends and benchmarks.
-        draws = np.zeros((1, n_ends, len(forecasts.benchmarks)))
-        if ends:
-            draws = joint.draws()
-        # None stands for a benchmark that is not predictable yet, or for a
-        # mean over no benchmark.
-        draws_by_name: dict[str, Optional[NDArray]] = {}
-        for b, name in enumerate(forecasts.benchmarks):
-            draws_by_name[name] = draws[:, :, b]
-            if name in forecasts.not_yet:
-                draws_by_name[name] = None
-        draws_of_mean = None
-        best_of_all = np.full(n_ends, np.nan)
-        if in_mean:
-            of_benchmarks = draws[:, :, in_mean]
-            draws_of_mean = of_benchmarks.mean(axis=2)
-            ranges = rank_ranges(draws_of_mean, level)
-            best_of_all = ranges.best
-        draws_by_name[MEAN] = draws_of_mean
+        draws = _draws_by_name(joint, forecasts) if ends else {}
+        draws_of_mean = draws.get(MEAN)
         budgets = np.array([end.budget for end in ends])
         orders = {}
-        for name, drawn in draws_by_name.items():
-            orders[name] = _ranked(drawn, budgets, level)
+        for name in (*forecasts.benchmarks, MEAN):
+            orders[name] = _ranked(draws.get(name), budgets, level)
+        best_of_all = np.full(n_ends, np.nan)
+        if draws_of_mean is not None:
+            best_of_all = rank_ranges(draws_of_mean, level).best
         verdicts = _verdicts(ends, budgets, draws_of_mean)
         return cls(
             measure=measure,
@@ -438,12 +424,30 @@ def _in_mean(forecasts: Predictions) -> list[int]:
     return found
 
 
+def _draws_by_name(joint: Joint, forecasts: Predictions) -> dict[str, NDArray]:
+    """Return random draws of accuracies at E ends, `(n, E)`, by benchmark.
+
+    The draws of mean accuracies have the name `MEAN`. Benchmarks that are not
+    predictable yet are left out, and so is the mean over no benchmark.
+    """
+    draws = joint.draws()  # (n, E, B)
+    found = {}
+    for b, name in enumerate(forecasts.benchmarks):
+        if name not in forecasts.not_yet:
+            found[name] = draws[:, :, b]
+    in_mean = _in_mean(forecasts)
+    if in_mean:
+        found[MEAN] = draws[:, :, in_mean].mean(axis=2)
+    return found
+
+
 def _ranked(draws: Optional[NDArray], budgets: NDArray,
             level: float) -> RankRanges:
     """Rank E ends, each among its rivals.
 
-    `draws`, `(n, E)`, are n random draws of the accuracies of the ends; if
-    `draws` is None, ranks are NaN. `budgets` are `(E,)`.
+    `draws`, `(n, E)`, are n random draws of the accuracies of the ends. They
+    are None on a benchmark that is not predictable yet, and for a mean over no
+    benchmark; then ranks are NaN. `budgets` are `(E,)`.
     """
     found = RankRanges.unknown(len(budgets))
     if draws is None:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracy_model import AccuracyModel
-from csv_plugin.core.kernels import UnitLosses
+from csv_plugin.core.standardised import UnitLosses
 from tests.core.worlds import KINDS, fitted, observed, plain
 
 

@@ -582,3 +582,15 @@ def test_checkpoints_at_other_steps_say_nothing_of_ends():
     versions = tokens('a@v1', .4), tokens('b@v2', 1.)
     for pair in ((same, late), (same, early), versions):
         assert not any('at different' in note for note in compare(*pair).notes)
+
+
+def test_a_benchmark_called_loss_does_not_decide_as_the_loss():
+    rows = [
+        AccuracyTable([name], ['loss'], [[value]], [0], [500])
+        for name, value in (('a', .5), ('b', .6))
+    ]
+    alone = compare(accuracies=tuple(rows))
+    assert alone.decisive.benchmark == 'loss'
+    a, b = table('a', losses_of(0, 1)), table('b', losses_of(.1, 2))
+    with pytest.raises(InputError, match="found 'loss'. Give this benchmark"):
+        compare(a, b, accuracies=tuple(rows), decided_by='loss')

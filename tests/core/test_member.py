@@ -4,10 +4,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from csv_plugin.core.kernels import Standardiser, UnitLosses
 from csv_plugin.core.member import (Member, rows_to_learn_from, shares_by,
                                     spread_out)
 from csv_plugin.core.settings import Settings
+from csv_plugin.core.standardised import Standardiser, UnitLosses
 from tests.core.worlds import KINDS, N_MODELS, fitted, observed
 
 #: A family that was not fitted to.

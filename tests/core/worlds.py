@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from csv_plugin.core.accuracy_model import AccuracyModel, Observed
-from csv_plugin.core.kernels import UnitLosses
+from csv_plugin.core.standardised import UnitLosses
 
 #: Capability scores of the certified curves.
 SCORES = np.array([

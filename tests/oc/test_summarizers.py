@@ -562,6 +562,17 @@ def test_known_accuracies_of_a_table_change_summary_and_page(run, predictors):
         assert one[3:] == pytest.approx(other[3:])
 
 
+def test_known_accuracies_wait_until_a_predictor_can_be_read(run, tmp_path):
+    """A predictor may be trained after the run."""
+    (run / 'known.csv').write_text('model,easy,hard\nnew-1,,0.9\n')
+    table, board = summarize(
+        make_config(run), [('later', str(tmp_path / 'none'))],
+        known=str(run / 'known.csv'))
+    assert names(table) == [('easy', 'accuracy'), ('hard', 'accuracy')]
+    [reason] = notes(board)
+    assert reason.startswith('later: ')
+
+
 def test_scores_that_are_no_percentages(run, predictors):
     scores = dict(zip(MODELS, (float('nan'), 100.5, 0, 100)))
     for model, score in scores.items():

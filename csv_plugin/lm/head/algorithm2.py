@@ -123,7 +123,14 @@ class HeadObjective:
         """Return the gradient of the sum of training models' squared errors.
 
         The first array is the gradient with respect to theta, `(H, B)`, the
-        second with respect to the bias, `(B,)`.
+        second with respect to the bias, `(B,)`. With the score s_m of model m
+        (Eq. 1), its loss L_mt on token t per character, and the slope of the
+        curve with respect to its exponent alpha (s_m - beta), the derivative
+        with respect to the weight of token t is
+
+            sum over m of  2 (Ahat_m - A_m) slope_m alpha L_mt
+
+        Alpha and beta are optimal, so their changes count for nothing.
         """
         curve = evaluation.curve
         residual = evaluation.predicted - self.accuracy

@@ -169,7 +169,10 @@ def _cuts(starts: Integers, ends: Integers) -> Integers:
 
     For n tokens, `starts`, `(n - 1,)`, are the first bytes of tokens 2 to n,
     and `ends`, `(n - 1,)`, are the bytes after tokens 1 to n - 1. Consecutive
-    tokens with the same overlap divide it evenly. The result is `(n - 1,)`.
+    tokens with the same overlap divide it evenly: for three tokens that all
+    claim the bytes 0 to 6, `starts` are 0, 0, `ends` are 6, 6, and the cuts
+    are 2, 4. A gap between two tokens goes to the second one. The result is
+    `(n - 1,)`.
     """
     n_cuts = len(starts)
     # A series of cuts divides one overlap.
@@ -195,7 +198,8 @@ def _character_ranges(pieces: Sequence[str],
     The two arrays contain, for each piece, the index of its first character in
     the text and the index after its last one. `chars` are the characters of
     the text, each folded. An empty piece covers the characters between its
-    neighbours.
+    neighbours. Of the ligature 'ﬁ', which is folded into two characters, the
+    pieces 'f' and 'i' both cover the character 0, from 0 to 1.
     """
     n_chars = len(chars)
     n_folded = [len(char) for char in chars]
