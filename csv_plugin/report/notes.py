@@ -17,7 +17,7 @@ from csv_plugin.core.arrays import Floats
 from csv_plugin.core.escaping import same_look
 from csv_plugin.core.far_models import far_notes
 from csv_plugin.core.formatting import (all_or_first_names, counted,
-                                        first_names, grouped, labelled, number,
+                                        first_names, grouped, labelled,
                                         percent)
 from csv_plugin.core.measurement_units import measurement_notes
 from csv_plugin.core.metrics import known_mean
@@ -448,8 +448,8 @@ def left_out_line(predictor: Predictor) -> str:
     """Return a line with the mean absolute error of families left out.
 
     It is the mean over the benchmarks of `judged_errors`, in points. If some
-    training models are outliers, and not all, the line also has the error
-    without them. The line is '' if there is no error. The error of a predictor
+    training models are outliers, the line also has the error without them, if
+    there is one. The line is '' if there is no error. The error of a predictor
     by the method `paper` is that of its validation models.
     """
     errors = judged_errors(predictor)
@@ -460,10 +460,9 @@ def left_out_line(predictor: Predictor) -> str:
         of_models = 'families left out'
     without_outliers = ''
     is_sound = ~np.isin(predictor.fit_models, list(predictor.outliers))
-    if is_sound.any() and not is_sound.all():
-        of_sound = judged_errors(predictor, is_sound)
-        without = number(percent(known_mean(of_sound)))
-        without_outliers = f' ({without} without the outliers)'
+    without = known_mean(judged_errors(predictor, is_sound))
+    if not (is_sound.all() or math.isnan(without)):
+        without_outliers = f' ({percent(without):.1f} without the outliers)'
     return (
         f'Mean absolute error of {of_models}: '
         f'{percent(known_mean(errors)):.1f} points{without_outliers}, over '

@@ -113,13 +113,19 @@ def predictor_of_outliers(at_chance):
 
 def test_all_training_models_are_outliers():
     """Then no error is left without them."""
-    assert outlier_notes(predictor_of_outliers(at_chance=False)) == [
+    predictor = predictor_of_outliers(at_chance=False)
+    assert outlier_notes(predictor) == [
         'Outliers among the training models, which count less: b (4.0 times '
         'the expected error), a (3.5 times the expected error). Check their '
         'losses and accuracies.',
         'Mean absolute error of families left out: 10.0 points, over 1 '
         'benchmark.'
     ]
+    # Nor if the others have no known error.
+    del predictor.outliers['a']
+    predictor.left_out[0] = np.nan
+    _, error = outlier_notes(predictor)
+    assert error.endswith(': 10.0 points, over 1 benchmark.')
 
 
 def test_outliers_without_an_error_that_counts():
