@@ -434,12 +434,15 @@ def clusters(rows: NDArray) -> list[list[int]]:
     # Not at the top of the file: the import takes a tenth of a prediction's
     # time, and units with sources are not clustered.
     from scipy.cluster.hierarchy import linkage
+    from scipy.spatial.distance import pdist
 
     # `linkage` numbers the single rows first, then the clusters that it forms,
     # in the order in which it forms them.
     n_rows = len(rows)
     members = [[row] for row in range(n_rows)]
-    joins = linkage(rows, 'ward').astype(int)
+    # Given rows, `linkage` computes the same distances, but warns if the rows
+    # look like distances, as a square matrix of zeros does.
+    joins = linkage(pdist(rows), 'ward').astype(int)
     for first, second, *_ in joins:
         joined = members[first] + members[second]
         members.append(joined)

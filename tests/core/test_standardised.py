@@ -263,3 +263,10 @@ def test_groups_are_the_clusters_of_ward(n_units):
     assert {*found} == expected
     for members, weights in zip(found, scale.groups.T):
         np.testing.assert_allclose(weights[list(members)], 1 / len(members))
+
+
+def test_as_many_equal_units_as_models_are_clustered_without_a_warning():
+    """Their deviations are a square matrix of zeros; a warning is an error."""
+    losses = UnitLosses.of(np.full((3, 3), 2.))
+    standardiser = Standardiser(losses, True, SETTINGS)
+    assert standardiser.groups.shape == (3, 1)
