@@ -71,6 +71,7 @@ def unpinned_dependencies() -> set[str]:
     return unpinned
 
 
+@pytest.mark.slow
 def test_dependencies_of_pinned_packages_are_pinned():
     assert not unpinned_dependencies()
 

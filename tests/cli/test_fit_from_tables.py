@@ -344,6 +344,7 @@ def test_families_that_look_alike(tmp_path, capsys):
         capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_a_chance_level_that_cannot_be_is_told(tmp_path, capsys):
     small = small_tables(n_models=8, n_families=4).only('easy', 'same')
     call = call_on(tmp_path, small)

@@ -48,6 +48,7 @@ def test_help_on_verbs_loads_no_slow_packages():
     assert shown.count('usage:') == 5
 
 
+@pytest.mark.slow
 def test_a_prediction_loads_no_slow_packages(tmp_path):
     """Nor do ranks, which known accuracies have."""
     data = Path(salience.__file__).parents[1] / 'data/bits_per_character'

@@ -60,6 +60,7 @@ def test_no_picture_without_matplotlib(world, tmp_path, capsys, monkeypatch):
     assert not (tmp_path / 'triage.png').exists()
 
 
+@pytest.mark.slow
 def test_known_accuracies_are_asked_for(world, tmp_path):
     known = tmp_path / 'known.csv'
     known.write_text('model,easy\ngood@35,0.95\n')

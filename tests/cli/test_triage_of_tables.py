@@ -90,6 +90,7 @@ def test_the_largest_run_is_forecast(usual):
     assert any('6 earlier runs' in note for note in told['notes'])
 
 
+@pytest.mark.slow
 def test_known_accuracies_count_if_asked_for(options, tmp_path, usual):
     with (tmp_path / 'scores.csv').open('a') as file:
         file.write('g@20,0.7,0.5\n')
@@ -125,6 +126,7 @@ def test_a_table_of_checkpoints_that_matches_none(options, tmp_path, capsys,
     assert "found other names, such as 'A@10'. Did you mean 'a@10'?" in error
 
 
+@pytest.mark.slow
 def test_errors_are_those_of_families_left_out(options, tmp_path, usual):
     """Runs of few families say less; runs of one family are a family each, and
     a note says so.
@@ -150,6 +152,7 @@ def test_errors_are_those_of_families_left_out(options, tmp_path, usual):
     assert 'no family can be left out' not in ' '.join(told['notes'])
 
 
+@pytest.mark.slow
 def test_names_that_state_tokens(options, tmp_path):
     """The run that is forecast has four times as many steps a token."""
     for name in ('losses', 'scores', 'models'):
@@ -183,6 +186,7 @@ def test_the_screen(usual):
     assert (out / 'triage.png').is_file()
 
 
+@pytest.mark.slow
 def test_the_fit_is_shown_and_kept(options, tmp_path, capsys):
     """As by `salience fit`, whose notes and predictor are the same."""
     rows = csv_rows(tmp_path / 'scores.csv')
@@ -204,6 +208,7 @@ def test_the_fit_is_shown_and_kept(options, tmp_path, capsys):
     np.testing.assert_allclose(kept.left_out, other.left_out)
 
 
+@pytest.mark.slow
 def test_a_table_tells_how_long_a_run_is(options, tmp_path):
     table = tmp_path / 'checkpoints.csv'
     write_csv(table, ('model', 'run', 'step', 'budget'),
@@ -216,6 +221,7 @@ def test_a_table_tells_how_long_a_run_is(options, tmp_path):
     assert 'do not count: a, b, c, d, e, f.' in told['notes'][2]
 
 
+@pytest.mark.slow
 def test_the_table_of_models_describes_checkpoints(options, tmp_path, capsys):
     """As the columns of --checkpoints do, which count before these."""
     path = tmp_path / 'models.csv'
@@ -300,6 +306,7 @@ def test_a_size_is_forecast(sized, tmp_path, capsys):
     assert (tmp_path / 'out/triage.png').is_file()
 
 
+@pytest.mark.slow
 def test_runs_of_one_length_count_with_all_checkpoints(sized, tmp_path):
     path = tmp_path / 'models.csv'
     path.write_text(
@@ -378,6 +385,7 @@ def test_a_run_is_fitted_to_or_forecast(options, tmp_path, capsys):
         capsys, *options)
 
 
+@pytest.mark.slow
 def test_without_a_folder_nothing_is_written(usual, options, tmp_path,
                                              monkeypatch, capsys):
     """JSON and tables are the same as with a folder."""

@@ -41,6 +41,7 @@ def test_it_is_restored_as_it_was_found(kind):
     np.testing.assert_array_equal(model.left_out.errors, again.left_out.errors)
 
 
+@pytest.mark.slow
 def test_errors_of_families_left_out_are_errors_of_refits_nearly():
     """Hyper-parameters of a refit are its own."""
     model, families = fitted(), np.array(observed().families)

@@ -80,6 +80,7 @@ def assert_near(found, usual, most):
     assert np.abs(found - usual).max() <= most
 
 
+@pytest.mark.slow
 def test_new_names_of_families_change_nothing(small, usual):
     names = tuple('zyxwvu'[int(name[1:])] for name in small.families)
     assert_near(replace(small, families=names).predict(), usual, BITS)

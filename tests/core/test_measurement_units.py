@@ -105,6 +105,7 @@ def test_training_models_in_another_unit_are_found():
     assert (factors_of_training(fitted, alone) == 1).all()
 
 
+@pytest.mark.slow
 def test_a_fit_names_training_models_in_another_unit():
     losses = FITTED.copy()
     losses[4] *= BITS

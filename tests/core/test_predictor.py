@@ -147,6 +147,7 @@ def test_half_as_large_again_as_usual_is_far(tables, predictor):
     np.testing.assert_array_equal(found.extrapolated[:, :, 0], factors > 1.5)
 
 
+@pytest.mark.slow
 def test_a_model_that_was_fitted_is_not_extrapolated_by_rounding():
     """Sums differ in their last bits, alone or among other models."""
     tables = small_tables(n_units=200).only('easy', 'hard')

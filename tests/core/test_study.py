@@ -89,6 +89,7 @@ def test_predictions_are_a_view_of_the_joint_distribution(study):
         np.testing.assert_array_equal(table.low[:, :, 0], low)
 
 
+@pytest.mark.slow
 def test_no_model_is_predicted_from_its_own_family(tables):
     """Other accuracies of a family move predictions of its models little.
 

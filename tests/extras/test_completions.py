@@ -78,6 +78,7 @@ def test_what_is_sent_again():
         assert server.requests.count(first) == tries
 
 
+@pytest.mark.slow
 def test_the_key_comes_from_its_variable_alone(monkeypatch, tmp_path):
     netrc = tmp_path / 'netrc'
     netrc.write_text('machine 127.0.0.1 login me password secret')

@@ -245,6 +245,7 @@ def as_kept(folder: Path) -> None:
     shutil.copytree(folder / 'kept', folder / 'out')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('write', writers(
     (demo, fit, import_, predict, texts)))
 def test_files_are_of_one_call(tmp_path, monkeypatch, write):

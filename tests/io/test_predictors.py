@@ -81,6 +81,7 @@ def assert_same(found, expected):
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', PREDICTORS)
 def test_predictors_are_read_as_they_were_written(name, tmp_path):
     """With the same predictions, and all that they say of themselves."""

@@ -193,6 +193,7 @@ def test_one_row_of_losses(run, predictors):
     assert [row[2] for row in table[1:]] == ['n_texts', 'all_token_loss']
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('texts, is_shown', [(TEXTS, True),
                                              (OTHER_TEXTS, False)])
 def test_the_next_command_names_the_texts_of_the_predictor(
@@ -331,6 +332,7 @@ def test_without_a_predictor_the_table_is_that_of_opencompass(
     assert numbers(run, 'default')[1:3] == rows[:2]
 
 
+@pytest.mark.slow
 def test_retrained_predictor(run, tmp_path):
     """Predictions are made anew, from the dumps; results stay."""
     path = tmp_path / 'p'

@@ -2,6 +2,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from csv_plugin.core.comparing import compare
 from csv_plugin.core.features import FeatureTable
@@ -21,6 +22,7 @@ def test_accuracies_of_answers_are_in_percent():
         'exam 10 80.0 % 50.0 % 5 2 ')
 
 
+@pytest.mark.slow
 def test_benchmarks_are_grouped_by_what_a_run_would_show():
     """By the predicted difference, its verdict, and the numbers of items."""
     tables = small_tables(n_models=24, n_units=8).only('easy', 'hard')

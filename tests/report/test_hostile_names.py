@@ -104,6 +104,7 @@ def test_leaderboard(tmp_path):
     assert content['models'] == content['notes'] == [*NAMES]
 
 
+@pytest.mark.slow
 def test_study(tmp_path):
     tables = small_tables(n_models=len(NAMES))
     study = split_study(tables.features, tables.accuracies, tables.families,

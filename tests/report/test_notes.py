@@ -68,6 +68,7 @@ def test_all_notes_of_the_training_come_on_demand(predictor):
         noted, verbose=True) == [f'easy: {MIXED}: a; b', 'easy: x']
 
 
+@pytest.mark.slow
 def test_outliers_among_training_models():
     """By name, with what they do to the error."""
     tables = small_tables(24, n_families=6).only('easy', 'hard')

@@ -78,6 +78,7 @@ def printed(capsys, *words):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_one_quantity_has_one_number(world, capsys):
     losses, place, predictor = world
     call = 'predict', *losses, '--predictor', predictor

@@ -226,6 +226,7 @@ def test_summary(study):
     assert '|' not in wide and ' Spearman ' in wide
 
 
+@pytest.mark.slow
 def test_no_means_without_main_benchmarks(tmp_path, tables):
     study = study_with((), tables)
     write_report(tmp_path / 'r.md', study, [], 'A title', 'x')

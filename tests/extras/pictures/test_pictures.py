@@ -86,6 +86,7 @@ def test_capability_points_and_curve():
     assert [text.get_text() for text in empty.texts] == ['no scores']
 
 
+@pytest.mark.slow
 def test_methods_picture():
     predictions = some_predictions(6)
     predictions.observed[7, 2] = nan
@@ -120,6 +121,7 @@ def test_methods_picture():
                       for name in ('salience', 'mean-loss', 'other')]
 
 
+@pytest.mark.slow
 def test_trajectories_and_forecasts():
     triage = some_triage()
     figure = pictures.trajectory_picture(triage)
@@ -175,6 +177,7 @@ def test_a_finished_run_with_a_single_checkpoint_is_a_point():
             np.testing.assert_allclose(bar, [[place, low], [place, high]])
 
 
+@pytest.mark.slow
 def test_steps_picture():
     """Models, curve and errors of three steps, and the error of all steps."""
     steps = some_steps()
@@ -204,6 +207,7 @@ def test_steps_picture():
     assert [*errors.lines[-1].get_xdata()] == [20, 20]
 
 
+@pytest.mark.slow
 def test_steps_are_judged_by_validation_models_where_there_is_no_test_model():
     steps = some_steps()
     kept = steps.splits != 'test'
