@@ -57,7 +57,7 @@ from typing import NamedTuple, Optional
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, lapack
+from scipy.linalg import lapack
 
 from csv_plugin.core.arrays import Floats
 from csv_plugin.core.calibration import doubt_of
@@ -406,8 +406,7 @@ class Posterior:
             noise = noise_of_targets[rows, b]
             factor = self._factor(applied, noise, b)
             distances = all_distances[rows, b]
-            is_lower = True
-            dual = cho_solve((factor, is_lower), distances, check_finite=False)
+            dual, _ = lapack.dpotrs(factor, distances, lower=1)
             diagonal = np.diag(factor)
             half_log_determinant = np.log(diagonal).sum()
             half_square = distances @ dual / 2
@@ -434,8 +433,10 @@ class Posterior:
         covariance[diagonal, diagonal] += noise
         # The matrix is symmetric. Transposed, it has the memory order that
         # LAPACK needs to work in place.
-        factor, _ = cho_factor(
-            covariance.T, lower=True, overwrite_a=True, check_finite=False)
+        factor, failure = lapack.dpotrf(covariance.T, lower=1, overwrite_a=1)
+        if failure:
+            raise np.linalg.LinAlgError(
+                'a covariance is not positive definite')
         return factor
 
     # ---- hyper-parameters
@@ -790,11 +791,9 @@ def _inverse_in_place(factor: NDArray) -> NDArray:
     The inverse takes the memory of the factor.
     """
     inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-    # LAPACK fills only the lower half. One row at a time is copied to the
-    # upper half, as a copy of all rows would take as much memory again.
-    for row in range(len(inverse)):
-        after = slice(row + 1, None)
-        inverse[row, after] = inverse[after, row]
+    # LAPACK fills only the lower half.
+    below = np.tri(len(inverse), k=-1, dtype=bool)
+    np.copyto(inverse.T, inverse, where=below)
     return inverse
 
 
