@@ -52,7 +52,13 @@ def fit_from_dumps(args: argparse.Namespace) -> None:
                                      scoring_lm, validation, others, settings,
                                      bar('steps'))
     else:
-        trained = fit(losses, fit_to, families, args.method, scoring_lm)
+        trained = fit(
+            losses,
+            fit_to,
+            families,
+            args.method,
+            scoring_lm,
+            progress=bar('steps of the fit'))
     predictors = {
         args.method: trained,
         MEAN_LOSS: fit(losses, fit_to, families, MEAN_LOSS, scoring_lm)

@@ -6,7 +6,7 @@ from itertools import compress
 import numpy as np
 
 from csv_plugin.cli.arguments import print_end, print_warnings
-from csv_plugin.cli.options import benchmarks_run, check_splits, models_of
+from csv_plugin.cli.options import bar, benchmarks_run, check_splits, models_of
 from csv_plugin.core.conventions import InputError
 from csv_plugin.core.formatting import counted
 from csv_plugin.core.study import Study, leave_families_out, split_study
@@ -79,8 +79,8 @@ def _study(args: argparse.Namespace, tables: ModelTables, fit: Sequence[str],
     parts = tables.features, tables.accuracies, tables.families
     if args.leave_family_out:
         title = f'{len(fit)} models, each predicted from other families'
-        return title, leave_families_out(*parts)
-    study = split_study(*parts, fit)
+        return title, leave_families_out(*parts, bar('steps of the fit'))
+    study = split_study(*parts, fit, bar('steps of the fit'))
     # Models of the splits of `--fit` that have no score are not fitted to.
     n_fitted = len(study.predictor.fit_models)
     title = f'{counted(len(predict), "model")} predicted from {n_fitted}'

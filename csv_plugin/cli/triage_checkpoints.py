@@ -180,7 +180,11 @@ def _of_tables(args: argparse.Namespace,
     if is_size:
         sizes = _sizes(args, tables.info, past, tables.features.models)
         families = [tables.families[model] for model in past]
-        predictor = fit_predictor(tables.features, scores, families)
+        predictor = fit_predictor(
+            tables.features,
+            scores,
+            families,
+            progress=bar('steps of the fit'))
         triage = judge_sizes(predictor, tables.features, *sizes)
     else:
         triage, predictor, families = _judged(args, tables, scores)
@@ -218,7 +222,8 @@ def _judged(args: argparse.Namespace, tables: ModelTables,
         notes += unused
     # The same checks as in `judge`, before the fit, which takes long.
     find_budget(new, history, args.budget)
-    predictor = fit_predictor(tables.features, scores, families)
+    predictor = fit_predictor(
+        tables.features, scores, families, progress=bar('steps of the fit'))
     triage = judge(
         predictor, tables.features, new, history, args.budget, known=known)
     triage = replace(triage, notes=(*triage.notes, *notes))

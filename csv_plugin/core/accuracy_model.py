@@ -13,6 +13,7 @@ from the joint distribution that `AccuracyModel.joint` returns. The formulas
 are in docs/appendix/method.md, "Three forms".
 """
 from collections.abc import Sequence
+from functools import partial
 from typing import Optional
 
 import numpy as np
@@ -22,8 +23,9 @@ from csv_plugin.core.arrays import Booleans, Floats
 from csv_plugin.core.calibration import LeftOut, model_errors
 from csv_plugin.core.families import family_numbers, numbers_of_new_models
 from csv_plugin.core.joint import Joint
-from csv_plugin.core.member import Member, shares_by
+from csv_plugin.core.member import N_STEPS, Member, shares_by
 from csv_plugin.core.observed import Observed
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.settings import Settings
 from csv_plugin.core.standardised import Standardised, Standardiser, UnitLosses
 
@@ -33,6 +35,8 @@ Moments = tuple[NDArray, NDArray]
 
 class AccuracyModel:
     """Predict accuracies from losses, after a fit to M models.
+
+    `progress` wraps the steps of the fit.
 
     Attributes:
         members: The F members of the mixture, one for each form of losses.
@@ -54,18 +58,24 @@ class AccuracyModel:
     def __init__(self,
                  losses: UnitLosses,
                  observed: Observed,
-                 settings: Settings = Settings()) -> None:
+                 settings: Settings = Settings(),
+                 progress: Progress = iter) -> None:
         self.settings, self.observed = settings, observed
         standardised_by_log = self._standardised_by_log(losses)
         self.members: list[Member] = []
+        steps = iter(progress(range(N_STEPS * len(settings.forms))))
+        advance = partial(next, steps, None)
         # The first member chooses the floors, and the other members take them.
         floor = None
         for form in settings.forms:
             standardiser, standardised = standardised_by_log[form.logarithms]
             member = Member(standardiser, standardised, observed, floor, form,
-                            settings)
+                            settings, advance)
             floor = member.fitted.floor
             self.members.append(member)
+        # Members may skip steps: go on to the end of the progress bar.
+        for _ in steps:
+            pass
         scores = [member.scores for member in self.members]
         self.shares = shares_by(np.array(scores))
         self._calibrate()

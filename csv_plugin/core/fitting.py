@@ -24,6 +24,7 @@ from csv_plugin.core.curve_model import CurveModel, mean_loss_model
 from csv_plugin.core.features import Columns, FeatureTable, distinct_rows
 from csv_plugin.core.observed import LEAST_MODELS, Observed
 from csv_plugin.core.predictor import BenchmarkFit, Fit, Predictor, Units
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.settings import Settings
 
 
@@ -32,7 +33,8 @@ def fit_predictor(
     accuracies: AccuracyTable,
     families: Sequence[str],
     units: Optional[Units] = None,
-    settings: Settings = Settings()
+    settings: Settings = Settings(),
+    progress: Progress = iter
 ) -> Predictor:  # yapf: disable
     """Fit the statistical model of accuracies to losses and accuracies.
 
@@ -41,6 +43,7 @@ def fit_predictor(
     of `accuracies`, in the same order. `units` says which columns are texts of
     which source, and which columns are tokens of a benchmark's own answers. By
     default, all columns of the mean loss are texts without a source.
+    `progress` wraps the steps of the fit.
 
     Raises:
         InputError: A model of `accuracies` has no features; fewer than
@@ -56,7 +59,7 @@ def fit_predictor(
     # Matrices are small, so several threads of the BLAS would only wait.
     with threadpool_limits(limits=1, user_api='blas'):
         losses = fit.units.losses(fit.losses, fit.benchmarks)
-        model = AccuracyModel(losses, fit.observed, settings)
+        model = AccuracyModel(losses, fit.observed, settings, progress)
     return predictor_of(features.columns, fit, model)
 
 

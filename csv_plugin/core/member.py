@@ -21,6 +21,7 @@ from csv_plugin.core.fitted import Fitted
 from csv_plugin.core.kernels import PARTS, slope_of_wiener, variances
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.posterior import SCALES, Posterior
+from csv_plugin.core.progress import Advance
 from csv_plugin.core.settings import Form, Settings
 from csv_plugin.core.standardised import Standardised, Standardiser, UnitLosses
 
@@ -28,6 +29,10 @@ from csv_plugin.core.standardised import Standardised, Standardiser, UnitLosses
 #: choice of mean losses. Each round fits the hyper-parameters and finds the
 #: mode.
 FIRST_ROUNDS, NEXT_ROUNDS, LAST_ROUNDS = 3, 2, 1
+#: Number of steps of a fit that progress is shown of: each round, and the
+#: choices of floors, of amounts (twice) and of mean losses, and the posterior
+#: of all models.
+N_STEPS = FIRST_ROUNDS + NEXT_ROUNDS + LAST_ROUNDS + 5
 #: Hyper-parameters are fitted to at least this number of models with an
 #: accuracy on each benchmark, or to all of them if there are fewer.
 LEAST_ROWS = 10
@@ -38,7 +43,9 @@ class Member:
 
     `standardised` are the losses of the fitted models, as `standardiser` makes
     them. `floor`, `(B,)`, are the floors of the benchmarks. If it is None, the
-    member chooses the floors that predict left-out families best.
+    member chooses the floors that predict left-out families best. `advance` is
+    called when each of the `N_STEPS` steps of the fit begins. A fit may skip
+    some of them.
 
     Attributes:
         fitted: The posterior of the exponents of all fitted models.
@@ -52,7 +59,7 @@ class Member:
 
     def __init__(self, standardiser: Standardiser, standardised: Standardised,
                  observed: Observed, floor: Optional[NDArray], form: Form,
-                 settings: Settings) -> None:
+                 settings: Settings, advance: Advance) -> None:
         self.standardiser = standardiser
         self.form = form
         self.settings = settings
@@ -70,15 +77,17 @@ class Member:
                             observed.learned_from, form.straight, settings)
         learner.follow(self._first_choice(learner))
         # 2. The hyper-parameters that maximise the evidence, then the floor.
-        learner.learn(FIRST_ROUNDS)
+        learner.learn(FIRST_ROUNDS, advance)
         if floor is None:
+            advance()
             self._choose_floor(learner, observed.chance)
         # 3. With this floor, hyper-parameters again, and the amounts.
-        learner.learn(NEXT_ROUNDS)
+        learner.learn(NEXT_ROUNDS, advance)
+        advance()
         learner.choose_amounts()
         # 4. The weights of mean losses; then hyper-parameters and amounts once
         # more.
-        self._choose_means(learner)
+        self._choose_means(learner, advance)
         self.scores = learner.accuracy_scores()
         self.state = dict(hyper=learner.hyper, shares=learner.shares)
         if takes_all:
@@ -88,6 +97,7 @@ class Member:
         floor = learner.floor
         # This frees memory before the posterior of all models needs some.
         del learner
+        advance()
         # 5. The posterior of all models, with the learned hyper-parameters.
         self._fit_all(standardised, observed, floor)
 
@@ -164,7 +174,7 @@ class Member:
         benchmarks = np.arange(len(best))
         learner.floor = floors[best, benchmarks]
 
-    def _choose_means(self, learner: Posterior) -> None:
+    def _choose_means(self, learner: Posterior, advance: Advance) -> None:
         """Weight the mean losses by how well each predicts left-out families.
 
         The mean loss of a benchmark's own answers is a candidate for this
@@ -174,6 +184,7 @@ class Member:
         n_means, n_benchmarks = learner.shares.shape
         if n_means == 1:
             return
+        advance()
         of_answers = self.standardiser.columns_of_answers
         scores = np.full((n_means, n_benchmarks), np.inf)
         for column in range(n_means - len(of_answers)):
@@ -189,7 +200,8 @@ class Member:
             for b, column in of_answers.items():
                 scores[column, b] = first_scores[b]
         learner.follow(shares_by(scores))
-        learner.learn(LAST_ROUNDS)
+        learner.learn(LAST_ROUNDS, advance)
+        advance()
         learner.choose_amounts()
 
     # ---- new models

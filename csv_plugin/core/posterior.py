@@ -68,6 +68,7 @@ from csv_plugin.core.kernels import PARTS, covariances, shared_parts
 from csv_plugin.core.numerics import (add_to_diagonals, diagonals,
                                       products_of_pairs)
 from csv_plugin.core.observed import filled_items
+from csv_plugin.core.progress import Advance
 from csv_plugin.core.settings import Settings
 from csv_plugin.core.standardised import Standardised
 
@@ -625,8 +626,11 @@ class Posterior:
         errors = _times(covariance, dual[:, rows])
         return errors, covariance
 
-    def learn(self, rounds: int) -> None:
-        """Find the mode and the hyper-parameters of most evidence in turns."""
+    def learn(self, rounds: int, advance: Advance) -> None:
+        """Find the mode and the hyper-parameters of most evidence in turns.
+
+        `advance` is called when each of the `rounds` begins.
+        """
         cost = self.evidence_cost
         learned_from = self.learned_from
         all_indices = np.arange(len(self.hyper))
@@ -635,6 +639,7 @@ class Posterior:
         noises = len(learned_from) + scales
         own_indices = np.concatenate([scales, noises])
         for _ in range(rounds):
+            advance()
             self.find_mode()
             self._find_doubt()
             # The scale and the noise of a benchmark that is not learned from

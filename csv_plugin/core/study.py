@@ -16,6 +16,7 @@ from csv_plugin.core.losses import LossTable
 from csv_plugin.core.overall import NamedJoint
 from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Losses, Predictor
+from csv_plugin.core.progress import Progress
 from csv_plugin.core.text_tables import text_table, wrapped
 
 #: Name of the default method.
@@ -141,24 +142,30 @@ class Study:
         return errors
 
 
-def split_study(features: FeatureTable, accuracies: AccuracyTable,
-                families: Families, fit_models: Sequence[str]) -> Study:
+def split_study(features: FeatureTable,
+                accuracies: AccuracyTable,
+                families: Families,
+                fit_models: Sequence[str],
+                progress: Progress = iter) -> Study:
     """Fit to some of the models, and predict all models.
 
     Features and accuracies are given for all models. `families` maps at least
-    each of the training models, `fit_models`, to its family.
+    each of the training models, `fit_models`, to its family. `progress` wraps
+    the steps of the fit.
 
     Raises:
         InputError: A model has no features, accuracies or family.
     """
     check_accuracies('accuracies', accuracies)
     fitted = accuracies.select(fit_models)
-    predictors = _fit_both(features, fitted, families)
+    predictors = _fit_both(features, fitted, families, progress)
     return Study.of(predictors, features, accuracies)
 
 
-def leave_families_out(features: FeatureTable, accuracies: AccuracyTable,
-                       families: Families) -> Study:
+def leave_families_out(features: FeatureTable,
+                       accuracies: AccuracyTable,
+                       families: Families,
+                       progress: Progress = iter) -> Study:
     """Predict every observed accuracy from models of other families.
 
     The predictions follow in closed form from a fit to all models. A model has
@@ -174,7 +181,7 @@ def leave_families_out(features: FeatureTable, accuracies: AccuracyTable,
     if len(set(own_families)) < 2:
         raise InputError('families', 'at least two families', 'one',
                          'Add models of another family.')
-    predictors = _fit_both(features, observed, families)
+    predictors = _fit_both(features, observed, families, progress)
     by_method = {}
     for method, predictor in predictors.items():
         by_method[method] = predictor.predict_left_out()
@@ -185,10 +192,10 @@ def leave_families_out(features: FeatureTable, accuracies: AccuracyTable,
 
 
 def _fit_both(features: FeatureTable, fitted: AccuracyTable,
-              families: Families) -> dict[str, Predictor]:
+              families: Families, progress: Progress) -> dict[str, Predictor]:
     """Fit the predictors of the default method and of the baseline."""
     own = families_of_models(families, fitted.models)
-    predictor = fit_predictor(features, fitted, own)
+    predictor = fit_predictor(features, fitted, own, progress=progress)
     baseline = fit_mean_loss_predictor(features, fitted, own)
     return {SALIENCE: predictor, MEAN_LOSS: baseline}
 

@@ -2,7 +2,8 @@
 
 torch is imported only if a scoring LM is used.
 """
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
@@ -147,7 +148,8 @@ def fit(losses: ModelLosses | FeatureTable,
             choose the training step.
         settings (Optional[HeadSettings]): Settings of the method 'paper'; by
             default the settings of the paper.
-        progress (Progress): Wraps the steps of the method 'paper'.
+        progress (Progress): Wraps the steps of the methods 'salience' and
+            'paper'.
 
     Returns:
         Predictor: Predicts accuracies of models from the same kind of losses.
@@ -179,7 +181,7 @@ def fit(losses: ModelLosses | FeatureTable,
                              'neither a scoring LM nor the '
                              "method 'paper'", 'at least one of the two',
                              'Leave them out, or give token losses.')
-        fit_to = load_plugin(METHODS, method)
+        fit_to = _fit_by(method, progress)
         return fit_to(losses, accuracies, groups)
     check_type(
         'losses', losses, ModelLosses, 'ModelLosses or a FeatureTable',
@@ -196,10 +198,19 @@ def fit(losses: ModelLosses | FeatureTable,
     answered = () if method == MEAN_LOSS else accuracies.benchmarks
     source, units = token_columns(table, losses.texts, targets, answered)
     features = source.features(table)
-    fit_to = load_plugin(METHODS, method)
+    fit_to = _fit_by(method, progress)
     predictor = fit_to(features, accuracies, groups, units)
     with_tokens = predictor.with_tokens(targets, source)
     return _noted(with_tokens, losses)
+
+
+def _fit_by(method: str, progress: Progress) -> Callable[..., Predictor]:
+    """Return the function that fits to columns of losses by a method."""
+    fit_to: Callable[..., Predictor] = load_plugin(METHODS, method)
+    if method == SALIENCE:
+        # Methods of other packages take no `progress`.
+        fit_to = partial(fit_to, progress=progress)
+    return fit_to
 
 
 def train_paper(losses: ModelLosses,

@@ -2,6 +2,7 @@
 from contextlib import redirect_stdout
 from dataclasses import replace
 from io import StringIO
+from itertools import count
 
 import numpy as np
 import pytest
@@ -238,6 +239,12 @@ def test_the_same_twice(tmp_path, call, usual):
         old, new = ((folder / 'out' / name).read_text('utf-8')
                     for folder in (before, tmp_path))
         assert new == old.replace(str(before), str(tmp_path))
+
+
+def test_a_long_fit_shows_its_steps(call, capsys, monkeypatch):
+    monkeypatch.setattr('csv_plugin.cli.options.monotonic', count().__next__)
+    assert main(call) == 0
+    assert 'steps of the fit: 100%' in capsys.readouterr().err
 
 
 def test_splits(tmp_path, call):

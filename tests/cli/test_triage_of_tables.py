@@ -3,6 +3,7 @@ import json
 import re
 from contextlib import redirect_stdout
 from io import StringIO
+from itertools import count
 from unittest.mock import Mock
 
 import numpy as np
@@ -165,6 +166,12 @@ def test_names_that_state_tokens(options, tmp_path):
     assert salience.main(options) == 0
     row = csv_rows(tmp_path / 'out/forecasts.csv')[0]
     assert (row['share'], row['budget']) == ('0.2', '100000000.0')
+
+
+def test_a_long_fit_shows_its_steps(options, capsys, monkeypatch):
+    monkeypatch.setattr('csv_plugin.cli.options.monotonic', count().__next__)
+    assert salience.main(options) == 0
+    assert 'steps of the fit: 100%' in capsys.readouterr().err
 
 
 def test_a_later_stage_is_asked_for(options, tmp_path, capsys):

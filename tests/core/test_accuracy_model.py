@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracy_model import AccuracyModel
+from csv_plugin.core.member import N_STEPS
 from csv_plugin.core.standardised import UnitLosses
 from tests.core.worlds import KINDS, fitted, observed, plain
 
@@ -24,6 +25,21 @@ def test_the_mixture_has_the_moments_of_its_members():
         drawn = np.concatenate([draw for place, draw in draws if place == b])
         assert drawn.mean() == pytest.approx(mean[0, b], abs=.02)
         assert drawn.var() == pytest.approx(variance[0, b], rel=.02)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_all_steps_of_a_fit_are_shown(kind):
+    shown = []
+
+    def progress(steps):
+        for step in steps:
+            yield step
+            shown.append(step)
+
+    model = AccuracyModel(KINDS[kind](), observed(), progress=progress)
+    assert shown == [*range(N_STEPS * len(model.members))]
+    np.testing.assert_array_equal(model.left_out.errors,
+                                  fitted(kind).left_out.errors)
 
 
 @pytest.mark.parametrize('kind', KINDS)

@@ -50,7 +50,8 @@ def fit(losses, settings=Settings(), accuracies=None):
     known = observed()
     if accuracies is not None:
         known = replace(known, accuracies=accuracies)
-    return Member(standardiser, standardised, known, None, form, settings)
+    return Member(standardiser, standardised, known, None, form, settings,
+                  lambda: None)
 
 
 def exponents(member, losses):

@@ -98,7 +98,7 @@ def test_models_that_nobody_explains_get_doubt():
                       fitted().observed.n_items, part.floor, EVERY,
                       part.straight, part.settings)
     again.follow(part.shares)
-    again.learn(2)
+    again.learn(2, lambda: None)
     doubted = again.doubt.max(axis=1) > 0
     assert doubted[best]
     assert doubted.sum() == 1
@@ -165,7 +165,7 @@ def test_benchmarks_that_do_not_count_move_no_others():
                           fitted().observed.n_items, part.floor, TWO,
                           part.straight, part.settings)
         again.follow(part.shares)
-        again.learn(2)
+        again.learn(2, lambda: None)
         again.choose_amounts()
         found.append(again)
     first, second = found

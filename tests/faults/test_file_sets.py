@@ -42,7 +42,7 @@ FITS: dict[tuple, AccuracyModel] = {}
 def equal_fits_are_one(monkeypatch):
     """Last digits of a fit may hang on where arrays lie; files are tested."""
 
-    def fit_once(losses, observed, settings):
+    def fit_once(losses, observed, settings, progress):
         key = (losses.units.tobytes(), observed.accuracies.tobytes(),
                tuple(observed.families))
         if key not in FITS:
