@@ -10,7 +10,7 @@ import numpy as np
 from csv_plugin.core.accuracies import AccuracyTable, indices_of
 from csv_plugin.core.comparison import check_no_mean
 from csv_plugin.core.conventions import InputError
-from csv_plugin.core.features import FeatureTable
+from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.measurement_units import measurement_notes
 from csv_plugin.core.predictions import MARKS
 from csv_plugin.core.predictor import LEVEL, Losses, Predictor, check_predictor
@@ -24,10 +24,11 @@ from csv_plugin.triage.future_losses import (LossForecast, log_losses,
 from csv_plugin.triage.notes import (first_reason, notes_on_backtests,
                                      notes_on_budgets, notes_on_copies,
                                      notes_on_result, notes_on_runs,
-                                     notes_on_sizes, why_not_forecast)
+                                     notes_on_sizes, why_impossible,
+                                     why_not_forecast)
 from csv_plugin.triage.result import TrainingEnd, Triage
-from csv_plugin.triage.runs import (MEDIAN, OPTION, Run, check_budget,
-                                    check_finished, runs_of)
+from csv_plugin.triage.runs import (MEDIAN, OPTION, Run, amount_of_training,
+                                    check_budget, check_finished, runs_of)
 from csv_plugin.triage.sizes import forecast_sizes
 
 
@@ -119,7 +120,8 @@ def judge(
     finished = runs_of(predictor, features, past, are_finished=True)
     earlier = EarlierRuns(finished, _families(predictor, past))
     measure = unit_of_training([*chosen.values()])
-    ends, not_forecast = _ends_of_runs(runs, earlier, measure)
+    ends, not_forecast = _ends_of_runs(predictor, features.columns, runs,
+                                       earlier, measure)
     begun = [run.name for run in runs]
     for name in sorted({point.run for point in chosen.values()}):
         if name not in begun:
@@ -139,11 +141,13 @@ def judge(
                    not_forecast, known)
 
 
-def _ends_of_runs(runs: Sequence[Run], earlier: EarlierRuns,
+def _ends_of_runs(predictor: Predictor, columns: Columns, runs: Sequence[Run],
+                  earlier: EarlierRuns,
                   measure: str) -> tuple[list['_Ahead'], dict[str, str]]:
     """Return the ends of runs, and why some runs have no forecast, by name.
 
-    A finished run needs no forecast. `measure` is the unit of training.
+    A finished run needs no forecast. Its losses are in `columns`, and
+    `measure` is the unit of training.
     """
     ends = []
     not_forecast = {}
@@ -154,6 +158,13 @@ def _ends_of_runs(runs: Sequence[Run], earlier: EarlierRuns,
             if losses is None:
                 reason = why_not_forecast(run, earlier, measure)
                 not_forecast[run.name] = reason
+                continue
+            at_end = _losses_at_end(predictor, columns, run.name, losses)
+            impossible = why_impossible(predictor, at_end)
+            if impossible is not None:
+                budget = amount_of_training(run.budget, measure)
+                not_forecast[run.name] = (
+                    f'{impossible} Check the budget, {budget} {measure}.')
                 continue
         tokens = float(run.tokens[-1])
         end = TrainingEnd(run.name, tokens, run.budget)
@@ -226,14 +237,18 @@ def judge_sizes(predictor: Predictor, features: FeatureTable,
     ends = []
     not_forecast = {}
     for name, size, forecast in zip(targets, target_sizes, forecasts):
-        if forecast is None:
-            reason = ('too few models differ in size and tokens to test the '
-                      'law.')
-            not_forecast[name] = reason
-            notes.append(f'{name}: nothing is forecast, as {reason}')
-        else:
+        reason: Optional[str] = ('too few models differ in size and tokens to '
+                                 'test the law.')
+        if forecast is not None:
+            at_end = _losses_at_end(predictor, features.columns, name,
+                                    forecast)
+            reason = why_impossible(predictor, at_end)
+        if reason is None:
             end = TrainingEnd(name, 0., size.tokens)
             ends.append(_Ahead(end, None, forecast))
+        else:
+            not_forecast[name] = reason
+            notes.append(f'{name}: nothing is forecast, as {reason}')
     return _triage(predictor, features, [], ends, 'tokens', notes,
                    not_forecast, None)
 
@@ -260,6 +275,14 @@ class _Ahead(NamedTuple):
     end: TrainingEnd
     last: Optional[str]
     losses: Optional[LossForecast]
+
+
+def _losses_at_end(predictor: Predictor, columns: Columns, model: str,
+                   forecast: LossForecast) -> FeatureTable:
+    """Return the expected losses of one model at the end of its training."""
+    logs = forecast.logs[None]  # (1, K)
+    losses = losses_of(predictor, logs)
+    return FeatureTable((model, ), columns, losses)
 
 
 def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
@@ -289,10 +312,8 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
         if losses is not None:
             model = f'end of the training of {end.name}'
             families[model] = end.name
-            logs = losses.logs[None]  # (1, K)
-            at_end = losses_of(predictor, logs)
-            one_row = FeatureTable((model, ), features.columns, at_end)
-            tables.append(one_row)
+            at_end = _losses_at_end(predictor, features.columns, model, losses)
+            tables.append(at_end)
         assert model is not None
         model_of[end.name] = model
         all_losses.append(losses)

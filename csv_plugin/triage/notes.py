@@ -8,7 +8,8 @@ import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.features import FeatureTable
-from csv_plugin.core.predictions import NOT_YET, Predictions
+from csv_plugin.core.predicting import result_or_missing
+from csv_plugin.core.predictions import NOT_YET, Missing, Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.io.tables import ModelInfo
 from csv_plugin.triage.forecasting import LEAST_RUNS, EarlierRuns, GainLaw
@@ -94,6 +95,22 @@ def why_not_forecast(run: Run, earlier: EarlierRuns, measure: str) -> str:
             'checkpoints of finished runs (--history or, of tables, --fit).')
 
 
+def why_impossible(predictor: Predictor,
+                   at_end: FeatureTable) -> Optional[str]:
+    """Return why forecast losses are impossible, None if they are not.
+
+    `at_end` are the forecast losses of one model, which are impossible if the
+    predictor refuses them.
+    """
+    found = result_or_missing(predictor.features, at_end)
+    if not isinstance(found, Missing):
+        return None
+    mean_loss, = at_end.mean_loss
+    low, high = predictor.mean_losses
+    return (f'the mean loss would end at {mean_loss:.3g}, far outside of the '
+            f'{low:.3g} to {high:.3g} of the training models.')
+
+
 def notes_on_budgets(measure: str, runs: Sequence[Run], earlier: EarlierRuns,
                      not_forecast: Collection[str]) -> Iterator[str]:
     """Yield notes on budgets far outside the range of the earlier runs.
@@ -120,7 +137,8 @@ def notes_on_budgets(measure: str, runs: Sequence[Run], earlier: EarlierRuns,
             long.append(run.name)
         elif run.budget < least * shortest:
             short.append(run.name)
-    beyond = 'Forecasts go beyond what earlier runs show.'
+    beyond = ('Forecasts go beyond what earlier runs show, and the back-test '
+              'does not cover them.')
     if long:
         yield (f'{", ".join(long)}: the budget is more than {most} times the '
                f"longest earlier run's budget, {of_longest}. "

@@ -258,7 +258,8 @@ def test_budgets_beyond_those_of_earlier_runs_are_named(
     expected = []
     if says:
         expected.append(f'bad, good: the budget is {says} Forecasts go beyond '
-                        'what earlier runs show.')
+                        'what earlier runs show, and the back-test does not '
+                        'cover them.')
     assert about == expected
     in_tokens = with_tokens(history, 1)
     other = judge_runs(predictor, run_dumps(NEW, 3), in_tokens, budget=budget)
@@ -290,6 +291,23 @@ def test_a_run_without_a_forecast_keeps_a_row(predictor, history):
         for note in triage.notes)
     assert not triage.among(['bad']).not_forecast
     assert [end.name for end in triage.among(['bad', 'good']).ends] == ['bad']
+
+
+def test_a_run_of_impossible_losses_alone_has_no_forecast(
+        predictor, history, monkeypatch):
+    forecast = EarlierRuns.forecast
+
+    def too_low(earlier, run):
+        found = forecast(earlier, run)
+        return replace(found, logs=found.logs - 9 * (run.name == 'bad'))
+
+    monkeypatch.setattr(EarlierRuns, 'forecast', too_low)
+    triage = judge_runs(predictor, run_dumps(NEW, 3), history)
+    assert [end.name for end in triage.ends] == ['good']
+    reason = triage.not_forecast['bad']
+    assert reason.startswith('the mean loss would end at 0.000')
+    assert reason.endswith('training models. Check the budget, 100 steps.')
+    assert f'bad: nothing is forecast, as {reason}' in triage.notes
 
 
 @pytest.mark.parametrize(('late', 'then'), [
