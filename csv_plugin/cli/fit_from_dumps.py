@@ -20,7 +20,7 @@ from csv_plugin.io.text_sets import read_texts
 from csv_plugin.lm.head import HeadSettings
 from csv_plugin.lm.methods import PAPER, check_validation, fit, train_paper
 from csv_plugin.report.notes import (chance_notes, copy_notes, family_notes,
-                                     shortage_notes)
+                                     shortage_notes, twin_notes)
 
 
 def fit_from_dumps(args: argparse.Namespace) -> None:
@@ -174,6 +174,7 @@ def _warn(collection: Collection, models: Sequence[str]) -> list[str]:
     families = collection.families
     print_warnings([f'{note}.' for note in mixed])
     print_warnings(family_notes(families, losses, models))
+    print_warnings([*twin_notes(families, losses, models)])
     print_warnings(copy_notes(fitted, losses))
     print_warnings(shortage_notes(collection.accuracies, families, models))
     print_warnings(chance_notes(collection.accuracies, models))

@@ -16,7 +16,7 @@ from csv_plugin.io.model_tables import ModelTables, read_model_tables
 from csv_plugin.io.predictors import save_predictor
 from csv_plugin.report.leaderboard_tables import write_markdown
 from csv_plugin.report.notes import (chance_notes, copy_notes, family_notes,
-                                     shortage_notes)
+                                     shortage_notes, twin_notes)
 from csv_plugin.report.study_tables import (leaderboard, summary,
                                             write_predictions, write_report)
 
@@ -45,6 +45,7 @@ def fit_from_tables(args: argparse.Namespace) -> None:
     fitted = {model: losses[model] for model in fit}
     cautions = [
         *family_notes(tables.families, losses, fit),
+        *twin_notes(tables.families, losses, fit),
         *copy_notes(fitted, losses),
         *shortage_notes(tables.accuracies, tables.families, fit),
         *chance_notes(tables.accuracies, fit),

@@ -10,6 +10,7 @@ import numpy as np
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.arrays import Floats
+from csv_plugin.core.copies import equal_models, hash_of, notes_on_copies
 from csv_plugin.core.features import FeatureTable
 from csv_plugin.core.formatting import grouped, labelled, or_none, percent
 from csv_plugin.core.model_losses import mixed_engine_notes
@@ -318,9 +319,10 @@ def predict_columns(
 
 
 def _copies(columns: ColumnsByLabel, predictors: Predictors) -> list[str]:
-    """Return the lines of `copy_notes`, with the labels of the predictors.
+    """Return lines on copies of models, with the labels of the predictors.
 
-    They call models by their names in files, as the predictor does.
+    These are copies of training models, and copies among new models. They call
+    models by their names in files, as the predictor does.
     """
     notes = []
     for label, predictor in predictors.items():
@@ -333,7 +335,13 @@ def _copies(columns: ColumnsByLabel, predictors: Predictors) -> list[str]:
         for model, table in columns[label].items():
             if isinstance(table, FeatureTable):
                 predicted[model] = table.values[:, counted]
-        for note in copy_notes(fitted, predicted):
+        of_training = {hash_of(part) for part in fitted.values()}
+        new = {}
+        for model, part in predicted.items():
+            if hash_of(part) not in of_training:
+                new[model] = part
+        twins = notes_on_copies('models', equal_models(new))
+        for note in (*copy_notes(fitted, predicted), *twins):
             notes.append((note, label))
     lines = []
     for note, labels in grouped(notes).items():

@@ -5,7 +5,6 @@ or the path of a predictor, which end as the reason or the path does.
 """
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
 from itertools import compress, product
 from typing import NamedTuple, Optional
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from csv_plugin.core.accuracies import AccuracyTable
 from csv_plugin.core.arrays import Floats
+from csv_plugin.core.copies import equal_models, hash_of, notes_on_copies
 from csv_plugin.core.escaping import same_look
 from csv_plugin.core.far_models import far_notes
 from csv_plugin.core.formatting import (all_or_first_names, counted,
@@ -593,7 +593,8 @@ def family_notes(
     Equal losses are reported if the models have different families, and more
     than one loss each. `families` and `losses` map models to values; `losses`
     has all losses of each model as an array of any shape. Other models with
-    losses of the training models `fitted` are left to `copy_notes`.
+    losses of the training models `fitted` are left to `copy_notes`, and models
+    of one family to `twin_notes`.
     """
     lines = []
     in_use = [families[model] for model in losses]
@@ -603,12 +604,7 @@ def family_notes(
     for names in _look_alikes(map(str, losses)):
         lines.append(f'models {names} {_DIFFER}. If they are one model, '
                      'remove all but one.')
-    by_losses = []
-    for model, own_losses in losses.items():
-        if own_losses.size > 1:
-            by_losses.append((own_losses.tobytes(), model))
-    for equal in grouped(by_losses).values():
-        models = [model for model in equal if model in fitted] or equal
+    for models in _twins(losses, fitted):
         own_families = {families[model] for model in models}
         if len(own_families) > 1:
             lines.append(
@@ -616,6 +612,36 @@ def family_notes(
                 'families. If they are one model, remove all but one; else '
                 'give them one family, so that they are held out together.')
     return lines
+
+
+def twin_notes(
+    families: Mapping[str, str],
+    losses: Mapping[str, NDArray],
+    fitted: Collection[str] = ()
+) -> Iterator[str]:  # yapf: disable
+    """Yield a line on models of one family with exactly the same losses.
+
+    Arguments are as in `family_notes`, which names models of several families.
+    """
+    groups = []
+    for models in _twins(losses, fitted):
+        own_families = {families[model] for model in models}
+        if len(own_families) == 1:
+            groups.append(models)
+    yield from notes_on_copies('models', groups)
+
+
+def _twins(losses: Mapping[str, NDArray],
+           fitted: Collection[str]) -> Iterator[list[str]]:
+    """Yield groups of models with exactly the same losses.
+
+    Arguments are as in `family_notes`. Models with the losses of a training
+    model are left out, but for other training models.
+    """
+    for equal in equal_models(losses):
+        models = [model for model in equal if model in fitted] or equal
+        if len(models) > 1:
+            yield models
 
 
 def copy_notes(fitted: Mapping[str, NDArray],
@@ -629,14 +655,14 @@ def copy_notes(fitted: Mapping[str, NDArray],
     predict, which may be training models. A single loss for each model may be
     the same by chance, if it is rounded, so then there is no line on copies.
     """
-    losses = {model: _hash(part) for model, part in fitted.items()}
+    losses = {model: hash_of(part) for model, part in fitted.items()}
     model_of: dict[bytes, str] = {}
     for model, own_losses in losses.items():
         model_of.setdefault(own_losses, model)
     copies = []
     renamed = []
     for model, part in predicted.items():
-        own_losses = _hash(part)
+        own_losses = hash_of(part)
         if losses.get(model) == own_losses:
             continue
         if model in losses:
@@ -654,11 +680,6 @@ def copy_notes(fitted: Mapping[str, NDArray],
                      'rename them: models with these names count as training '
                      'models.')
     return lines
-
-
-def _hash(values: NDArray) -> bytes:
-    """Return a hash of an array, which is equal for equal arrays."""
-    return sha256(values.tobytes()).digest()
 
 
 def _look_alikes(names: Iterable[str]) -> Iterator[str]:

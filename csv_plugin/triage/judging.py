@@ -10,6 +10,7 @@ import numpy as np
 from csv_plugin.core.accuracies import AccuracyTable, indices_of
 from csv_plugin.core.comparison import check_no_mean
 from csv_plugin.core.conventions import InputError
+from csv_plugin.core.copies import equal_models, notes_on_copies
 from csv_plugin.core.features import Columns, FeatureTable
 from csv_plugin.core.measurement_units import measurement_notes
 from csv_plugin.core.predictions import MARKS
@@ -22,10 +23,9 @@ from csv_plugin.triage.forecasting import EarlierRuns
 from csv_plugin.triage.future_losses import (LossForecast, log_losses,
                                              losses_of, with_loss_errors)
 from csv_plugin.triage.notes import (first_reason, notes_on_backtests,
-                                     notes_on_budgets, notes_on_copies,
-                                     notes_on_result, notes_on_runs,
-                                     notes_on_sizes, why_impossible,
-                                     why_not_forecast)
+                                     notes_on_budgets, notes_on_result,
+                                     notes_on_runs, notes_on_sizes,
+                                     why_impossible, why_not_forecast)
 from csv_plugin.triage.result import TrainingEnd, Triage
 from csv_plugin.triage.runs import (MEDIAN, OPTION, Run, amount_of_training,
                                     check_budget, check_finished, runs_of)
@@ -132,7 +132,8 @@ def judge(
     names: list[str] = []
     for run in (*runs, *finished):
         names += run.checkpoints
-    notes += notes_on_copies(features, names)
+    losses = dict(zip(names, features.select(names).values))
+    notes += notes_on_copies('Checkpoints', equal_models(losses))
     notes += notes_on_runs(measure, runs, earlier, not_forecast)
     if unit_of_training([*past.values()]) == measure:
         notes += notes_on_budgets(measure, runs, earlier, not_forecast)

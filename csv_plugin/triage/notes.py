@@ -52,31 +52,6 @@ def _notes_on(run: Run, earlier: EarlierRuns) -> Iterator[str]:
                f'{", ".join(late)}.')
 
 
-def notes_on_copies(features: FeatureTable,
-                    checkpoints: Sequence[str]) -> Iterator[str]:
-    """Yield a note that names checkpoints with exactly the same losses.
-
-    A single loss for each model may be the same by chance, if it is rounded.
-    Then there is no note.
-    """
-    if features.values.shape[1] < 2:
-        return
-    # The checkpoints with the same losses, whose bytes are the key.
-    alike: dict[bytes, list[str]] = {}
-    for name, losses in zip(checkpoints, features.select(checkpoints).values):
-        alike.setdefault(losses.tobytes(), []).append(name)
-    copies = [' = '.join(names) for names in alike.values() if len(names) > 1]
-    # The note shows at most this many groups.
-    most = 4
-    if copies:
-        shown = '; '.join(copies[:most])
-        n_more = len(copies) - most
-        if n_more > 0:
-            shown += f'; and {n_more} more'
-        yield ('Checkpoints with exactly the same losses, of which all but '
-               f'one may be wrong uploads: {shown}.')
-
-
 def why_not_forecast(run: Run, earlier: EarlierRuns, measure: str) -> str:
     """Return why `earlier` has no forecast of a run, and what to do.
 

@@ -159,6 +159,22 @@ def test_families_are_left_out_without_a_test_split(tmp_path, split, fit,
             in error) == (not split)
 
 
+@pytest.mark.parametrize(('first', 'second'), [(0, 5), (4, 9)])
+def test_models_with_the_same_losses_are_told(tmp_path, capsys, first, second):
+    """Two models of one family, which are fitted to or predicted."""
+    small = small_tables(n_models=15).only('easy')
+    values = small.features.values.copy()
+    values[second] = values[first]
+    small = replace(small, features=replace(small.features, values=values))
+    assert not main(call_on(tmp_path, small))
+    note = ('models with exactly the same losses, of which all but one may be '
+            f'wrong uploads: org/model-{first} = org/model-{second}.')
+    printed = capsys.readouterr().out
+    assert f'warning: {note}' in printed
+    assert printed.count('same losses') == 1
+    assert note in (tmp_path / 'out/report.md').read_text('utf-8')
+
+
 @pytest.mark.parametrize('n_families', [4, 5])
 def test_a_test_model_that_is_a_copy_of_a_training_model(
         tmp_path, capsys, n_families):

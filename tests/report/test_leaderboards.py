@@ -224,19 +224,33 @@ def test_a_benchmark_at_chance_is_explained_once():
     assert 'Predictor: file' in board.notes
 
 
-def test_copies_of_training_models_are_told():
+def notes_of(losses):
+    """Notes on predictions of models, whose skills are given."""
     predictor = train()
-    losses = {'a': FITTED['fit-3'], 'fit-2': 1.01, 'fit-5': FITTED['fit-5']}
     tables = {}
     for name, skill in losses.items():
         of_model = {name: dump(name, model_losses(skill))}
         tables[name] = predictor.features(of_model)
     board = predict_columns({'p': tables}, dict(zip(losses, losses)),
                             {'p': predictor}, {'p': 'file'}, {})
-    copies, renamed = board.notes[-3:-1]
+    return board.notes
+
+
+def test_copies_of_training_models_are_told():
+    skills = {'a': FITTED['fit-3'], 'fit-2': 1.01, 'fit-5': FITTED['fit-5']}
+    copies, renamed = notes_of(skills)[-3:-1]
     assert 'Copies of training models: a (same losses as fit-3). ' in copies
     assert renamed.startswith(
         'Named like training models, with other losses: fit-2. If')
+
+
+def test_new_models_with_the_same_losses_are_told():
+    note = ('Models with exactly the same losses, of which all but one may be '
+            'wrong uploads: a = c.')
+    assert note in notes_of({'a': 1.01, 'b': 1.02, 'c': 1.01})
+    # Copies of a training model have their own note.
+    of_training = notes_of({'a': FITTED['fit-3'], 'b': FITTED['fit-3']})
+    assert not any('wrong uploads' in line for line in of_training)
 
 
 def test_known_scores_move_the_others():

@@ -16,7 +16,7 @@ from csv_plugin.report.notes import (chance_notes, copy_notes, family_notes,
                                      findings, first_names, learning_notes,
                                      left_out_line, mean_notes, outcome,
                                      outlier_notes, predictor_notes,
-                                     range_note, shortage_notes)
+                                     range_note, shortage_notes, twin_notes)
 from tests.report.boards import NO_DUMP, make_cells, predict
 from tests.runs import train
 from tests.tables import small_tables, with_outlier
@@ -385,6 +385,19 @@ def test_models_of_several_families():
     assert note.startswith('m, p have the same losses but several families')
     assert family_notes(families, losses,
                         ('n', )) == family_notes(families, losses)
+
+
+def test_models_of_one_family_with_the_same_losses():
+    families = dict(m='a', n='b', o='a', p='a', q='b')
+    losses = dict(
+        zip(families, np.array([[1, 2], [1, 3], [1, 2], [0, 3], [1, 3]])))
+    note, = twin_notes(families, losses)
+    assert note == ('models with exactly the same losses, of which all but '
+                    'one may be wrong uploads: m = o; n = q.')
+    # Copies of training models are left to `copy_notes`, and models of several
+    # families to `family_notes`.
+    assert not [*twin_notes(families, losses, ('m', 'n'))]
+    assert not [*twin_notes(families | dict(o='b', q='a'), losses)]
 
 
 def test_copies_of_training_models():
