@@ -26,7 +26,9 @@ def notes_on_runs(measure: str, runs: Sequence[Run], earlier: EarlierRuns,
     several runs are one line.
     """
     if measure == 'steps':
-        yield 'No tokens are known, so training is measured in steps.'
+        # The tokens may be known by other means, as in `watch`.
+        yield ('The names of the checkpoints contain no tokens, so training '
+               'is measured in steps.')
     named: dict[str, list[str]] = {}
     for run in runs:
         for note in _notes_on(run, earlier):

@@ -145,6 +145,10 @@ def test_command(tmp_path, capsys):
     assert 'mix1' in shown
     # The dumps of the reference have no tokens.
     assert 'A is the reference after as many steps of training. ' in shown
+    # The tokens are known, but the budget is in steps.
+    assert '70' in (tmp_path / 'out/readings.csv').read_text()
+    assert 'No tokens are known' not in shown
+    assert 'names of the checkpoints contain no tokens' in shown
     # The command to type next has the same budget.
     assert 'Budget: 2000 steps (--budget).' in shown
     assert (f'--dumps {tmp_path}/out/losses --budget 2000 --out '
