@@ -85,8 +85,10 @@ class Overall:
     `(M, P)`, are the means of accuracies that P methods predict, as fractions.
     A mean is NaN if the model lacks an accuracy on one of the benchmarks.
     `in_sample`, `(M, P)`, is True for a predicted mean if the model is a
-    training model of the method on at least one of the benchmarks. `views` has
-    a `MeanView` for each method whose joint distribution is known.
+    training model of the method on at least one of the benchmarks, and
+    `was_known`, `(M, P)`, if all of its accuracies were known, so that there
+    was nothing to predict. `views` has a `MeanView` for each method whose
+    joint distribution is known.
     """
     models: tuple[str, ...]
     benchmarks: tuple[str, ...]
@@ -94,6 +96,7 @@ class Overall:
     observed: Floats
     values: Floats
     in_sample: Booleans
+    was_known: Booleans
     views: Mapping[str, MeanView]
 
     @classmethod
@@ -122,6 +125,9 @@ class Overall:
         has_mean = ~np.isnan(values)
         cells_fitted = predictions.in_sample[:, of_means]
         in_sample = cells_fitted.any(axis=1) & has_mean
+        # A known accuracy is its own prediction, with no error.
+        cells_known = predictions.expected_error[:, of_means] == 0
+        was_known = cells_known.all(axis=1)
         # Methods with a mean.
         kept = has_mean.any(axis=0)
         methods = compress(predictions.methods, kept)
@@ -132,6 +138,7 @@ class Overall:
             observed=observed,
             values=values[:, kept],
             in_sample=in_sample[:, kept],
+            was_known=was_known[:, kept],
             views={})
         views = {}
         for method in overall.methods:
@@ -217,9 +224,11 @@ class Overall:
     def differences(self) -> Floats:
         """Return predicted minus observed means, `(M, P)`.
 
-        A difference is NaN if one of the two means is missing.
+        A difference is NaN if one of the two means is missing, and if all
+        accuracies of the model were known.
         """
-        return self.values - self.observed[:, None]
+        differences = self.values - self.observed[:, None]
+        return np.where(self.was_known, np.nan, differences)
 
     def mean_differences(self) -> list[float]:
         """Return the mean absolute error of each method's means.

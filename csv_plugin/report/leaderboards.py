@@ -153,7 +153,7 @@ class Leaderboard:
         p = overall.methods.index(method)
         if math.isnan(overall.values[m, p]):
             return {}
-        difference = overall.values[m, p] - overall.observed[m]
+        difference = overall.differences()[m, p]
         found = {
             'predicted': _percent_or_none(overall.values[m, p]),
             'difference': _percent_or_none(difference),

@@ -163,7 +163,7 @@ def test_nothing_known():
     assert note == 'predicted, mean-loss of all 3 models on bench-0: no dump'
 
 
-def predicted_board(folders, known=None, labels=('p', )):
+def predicted_board(folders, known=None, labels=('p', ), observed={}):
     """A leaderboard of models a and b, nearly equal, and c, the best."""
     predictor = train()
     tables = {
@@ -175,7 +175,8 @@ def predicted_board(folders, known=None, labels=('p', )):
         dict.fromkeys(labels, tables),
         folders,
         dict.fromkeys(labels, predictor),
-        dict.fromkeys(labels, ''), {},
+        dict.fromkeys(labels, ''),
+        observed,
         known=known)
 
 
@@ -387,6 +388,24 @@ def test_legends_explain_what_a_table_shows():
     assert of_errors in notes_on_main(board)
     shown = as_short_text(board, 80, 'board.txt')
     assert 'Percent (90% interval' in shown and far in shown
+
+
+def test_known_accuracies_have_no_difference():
+    """Nor have means over them, unless they are only half known."""
+    values = {'a': (.9, .8), 'b': (np.nan, np.nan), 'c': (.7, np.nan)}
+    known = AccuracyTable(
+        tuple(values), ('easy', 'hard'), [*values.values()], [0, 0],
+        [1000, 1000])
+    observed = {('a', 'easy'): .9, ('a', 'hard'): .8, ('b', 'easy'): .5,
+                ('b', 'hard'): .4, ('c', 'easy'): .7,
+                ('c', 'hard'): .4}  # yapf: disable
+    names = dict(zip(values, values))
+    board = predicted_board(names, known, observed=observed)
+    has_difference = [row['difference'] is not None for row in board.rows()]
+    assert has_difference == [False, False, True, True, False, True]
+    of_means = [row['difference'] for row in board.mean_rows()]
+    has_difference = [value is not None for value in of_means]
+    assert has_difference == [False, True, True]
 
 
 def test_no_row_of_errors_where_all_accuracies_are_known():
