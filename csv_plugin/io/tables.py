@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import os
+import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -14,7 +15,7 @@ from typing import Optional
 from csv_plugin.core.conventions import InputError, check_list, check_unique
 from csv_plugin.core.escaping import (csv_cell, did_you_mean, from_csv_cell,
                                       same_look)
-from csv_plugin.core.formatting import shortened
+from csv_plugin.core.formatting import first_names, shortened
 from csv_plugin.io.files import FilePath, atomic_path, read_text
 
 #: Remedy in errors about cells that are not numbers.
@@ -321,9 +322,16 @@ def models_to_fit(splits: Sequence[str],
     """Return the models of `splits`, to which a predictor is fitted.
 
     Without `splits`, they are all splits but 'test' and the splits in
-    `predicted`. `where` is as in `models_in`.
+    `predicted`. `where` is as in `models_in`. A warning names models without a
+    split beside others with a split.
     """
     present = _splits_of(models, info)
+    without = [model for model in models if not info[model].split]
+    if 0 < len(without) < len(models):
+        warnings.warn(
+            f'{where}: models with an empty cell in the column split are left '
+            f'out: {first_names(without)}.',
+            stacklevel=2)
     rest = sorted(present - {'', 'test', *predicted})
     if not (splits or rest) and 'train' in predicted:
         raise InputError(

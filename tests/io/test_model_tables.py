@@ -285,6 +285,12 @@ def test_models_in_splits(read):
         read(losses=text).models_in('test')
 
 
+def test_models_without_a_split_are_named(read):
+    tables = read(models=CONTENT['models'].replace('val', ''))
+    with pytest.warns(UserWarning, match='^m: models .* are left out: c.$'):
+        assert tables.models_to_fit(where='m') == ('a', 'b')
+
+
 @pytest.mark.parametrize('table, row, message', [
     ('losses', 'e,1,2\n', "losses.csv: expected models of .*models.csv, "
      "found 'e'. Add them to .*models.csv, or remove them from .*losses"),
