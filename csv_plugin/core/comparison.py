@@ -7,7 +7,7 @@ from csv_plugin.core.conventions import InputError
 from csv_plugin.core.noise import (COMBINED, ITEMS, LOSS, OBSERVED, PREDICTED,
                                    PREDICTOR, RUNS, TEXTS, Difference, Noise)
 from csv_plugin.core.paired import PairedAnswers
-from csv_plugin.core.text_tables import text_table
+from csv_plugin.core.text_tables import text_table, wrapped
 
 #: The `benchmark` of a difference between means over benchmarks.
 MEAN = 'mean'
@@ -55,11 +55,14 @@ class Comparison:
                 f'P(better) {probability})')
 
     def __str__(self) -> str:
-        """Return the names of A and B, the verdict, and all tables."""
+        """Return the names of A and B, the verdict, all tables and notes."""
         a, b = self.models
         parts = [f'A: {a}\nB: {b}', repr(self)]
         for heading, rows in self.tables():
             parts += [heading, text_table(rows)]
+        if self.notes:
+            notes = [f'* {note}' for note in self.notes]
+            parts.append(wrapped(notes))
         return '\n\n'.join(parts)
 
     def tables(self) -> list[tuple[str, list[list[str]]]]:

@@ -91,6 +91,7 @@ def test_mean_losses_of_tables():
     assert same.verdict == 'no difference'
     assert same.decisive.probability == 0.5
     assert same.notes[0].startswith('A and B have the same losses')
+    assert f'* {same.notes[0]}' in str(same)
 
 
 def test_losses_of_one_model_in_two_units_are_named():
