@@ -293,7 +293,7 @@ def targets_of(models: Mapping[str, ModelInfo], params_b: float,
             families.append(family)
     if len(sizes) > 1:
         families.append(NEW)
-    size = f'{params_b:g}B-{tokens / 1e9:g}B'
+    size = f'{short_count(1e9 * params_b)}-{short_count(tokens)}'
     targets = {}
     for family in families:
         name = f'{size} {family or "new family"}'

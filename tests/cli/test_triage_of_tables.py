@@ -297,8 +297,7 @@ def test_a_size_is_forecast(sized, tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
     assert told == json.loads((tmp_path / 'out/triage.json').read_text())
     easy, hard, mean = told['forecasts']
-    assert {row['run']
-            for row in (easy, hard, mean)} == {'7B-40000B new family'}
+    assert {row['run'] for row in (easy, hard, mean)} == {'7B-40T new family'}
     assert hard['low'] < hard['forecast'] < easy['forecast'] < easy['high']
     assert easy['forecast'] > .25 + .5 * SKILL * 6 / 7
     assert (easy['share'], easy['verdict']) == (0, 'not begun')

@@ -292,11 +292,9 @@ def test_models_without_a_law(change, message):
 def test_targets_are_families_of_several_sizes():
     models = {f'{i}': ModelInfo(f'f{i // 2}', '', i, 1e10) for i in range(4)}
     targets = targets_of(models, 7.0, 4e12)
-    assert list(targets) == [
-        '7B-4000B f0', '7B-4000B f1', '7B-4000B new family'
-    ]
+    assert list(targets) == ['7B-4T f0', '7B-4T f1', '7B-4T new family']
     assert [row.family for row in targets.values()] == ['f0', 'f1', NEW]
     alone = {'alone': ModelInfo('f2', '', 1, 1e10)}
     assert targets_of(models | alone, 7.0, 4e12) == targets
-    assert list(targets_of(world()[0], 7.0, 4e12)) == ['7B-4000B f0']
+    assert list(targets_of(world()[0], 7.0, 4e12)) == ['7B-4T f0']
     assert log_compute([*targets.values()]) == pytest.approx(math.log(2.8e13))
