@@ -89,8 +89,13 @@ def run(args: argparse.Namespace) -> None:
                              'Check how checkpoints are saved.')
     else:
         say(f'watching {args.folder}, Ctrl-C to stop')
+        if job.waits:
+            say('no checkpoint yet: waiting for the first one')
         watch(job.update, show, say, interval=60)
         say('stopped')
+    if live.triage is None:
+        say('Nothing is written, because no checkpoint was scored.')
+        return
     options = ['--history', *args.history] if args.history else []
     if not math.isnan(args.budget):
         options += ['--budget', f'{args.budget:.15g}']

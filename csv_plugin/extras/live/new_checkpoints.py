@@ -1,6 +1,7 @@
 """Score the checkpoints that a training saves, as they appear."""
+import glob
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Optional
@@ -63,6 +64,12 @@ class CheckpointJob:
         """Whether checkpoints were found, but none of them could be read."""
         return bool(self._refused) and not self._scored
 
+    @property
+    def waits(self) -> bool:
+        """Whether the folder of the run exists without any checkpoint yet."""
+        folder = os.path.dirname(self.pattern)
+        return bool(glob.glob(folder)) and not glob.glob(self.pattern)
+
     def update(self, saved: bool = False) -> Optional[Triage]:
         """Score the new checkpoints that are written completely.
 
@@ -71,9 +78,12 @@ class CheckpointJob:
         over and every checkpoint is taken as complete.
 
         Returns the triage of all checkpoints so far, or None if nothing is
-        new since the last call.
+        new since the last call. Raises an `InputError` if there is no
+        checkpoint, unless further calls may find one.
         """
-        found = checkpoint_folders(self.pattern)
+        found: Mapping[str, Path] = {}
+        if saved or not self.waits:
+            found = checkpoint_folders(self.pattern)
         folders = {}
         for name, checkpoint in describe_checkpoints(found).items():
             folders[int(checkpoint.step)] = found[name]

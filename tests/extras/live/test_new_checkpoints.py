@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import torch
 
+from csv_plugin.cli import watch_checkpoints
 from csv_plugin.cli.salience import main
 from csv_plugin.core.conventions import InputError
 from csv_plugin.extras.live import new_checkpoints
@@ -169,3 +170,27 @@ def test_command(tmp_path, capsys):
         assert 'a new checkpoint that can be scored' in printed.err
     save(tmp_path / 'mix1', 9)
     assert main(command) == 0
+
+
+def test_a_call_before_the_first_checkpoint_waits(tmp_path, capsys,
+                                                  monkeypatch):
+    """A wrong folder, and a training that is over, are errors."""
+
+    def look_once(update, show, complain, interval):
+        assert update() is None
+
+    monkeypatch.setattr(watch_checkpoints, 'watch', look_once)
+    save_predictor(PREDICTOR, tmp_path / 'p.safetensors')
+    write_texts(tmp_path / 'texts.jsonl', TEXTS)
+    command = (f'watch {tmp_path}/mix1 --predictor {tmp_path}/p.safetensors '
+               f'--texts {tmp_path}/texts.jsonl --out {tmp_path}/out').split()
+    assert main(command) == 2
+    assert 'no folder' in capsys.readouterr().err
+    (tmp_path / 'mix1').mkdir()
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    assert 'no checkpoint yet: waiting for the first one' in printed
+    assert 'no checkpoint was scored' in printed
+    assert 'Written to' not in printed
+    assert main([*command, '--once']) == 2
+    assert 'Correct the pattern' in capsys.readouterr().err
