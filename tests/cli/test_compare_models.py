@@ -143,6 +143,7 @@ def table_predictor(folder, n_columns):
               ((m, *row) for m, row in zip(features.models, losses.tolist())))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('n_columns', [1, 3])
 def test_tables_and_their_predictor(folder, capsys, n_columns):
     """A single column has no noise of texts; a predictor has its own."""

@@ -106,6 +106,7 @@ def test_outputs(tables, usual):
     assert {*fitted} == {m for i, m in enumerate(tables.models) if i % 5 < 4}
 
 
+@pytest.mark.slow
 def test_leave_family_out(tmp_path, capsys):
     small = small_tables(n_models=8, n_families=4).only('easy')
     assert main(call_on(tmp_path, small, '--leave-family-out')) == 0
@@ -128,6 +129,7 @@ def test_leave_family_out(tmp_path, capsys):
     assert 'including the split test' in report
 
 
+@pytest.mark.slow
 def test_models_without_scores_are_no_part_of_left_out_families(
         tmp_path, capsys):
     small = small_tables(n_models=12, n_families=4).only('easy')
@@ -192,6 +194,7 @@ def test_a_test_model_that_is_a_copy_of_a_training_model(
     assert note in (tmp_path / 'out/report.md').read_text('utf-8')
 
 
+@pytest.mark.slow
 def test_left_out_families_that_nothing_can_be_fitted_to_are_told(
         tmp_path, capsys):
     """A benchmark of one family, alone and beside another."""
@@ -210,6 +213,7 @@ def test_left_out_families_that_nothing_can_be_fitted_to_are_told(
                          '--leave-family-out'))  # yapf: disable
 
 
+@pytest.mark.slow
 def test_models_of_all_splits_count_where_families_are_left_out(
         tmp_path, capsys):
     """A benchmark that only models of the test split were run on stays."""
@@ -228,6 +232,7 @@ def test_models_of_all_splits_count_where_families_are_left_out(
     assert {row['benchmark'] for row in rows} == {'easy', 'hard'}
 
 
+@pytest.mark.slow
 def test_columns_beside_the_losses_change_nothing(tmp_path, call, usual):
     """Tables of trainers have steps and tokens, too."""
     losses = tmp_path / 'in/losses.csv'
@@ -247,6 +252,7 @@ def assert_same_numbers(folder, other):
     np.testing.assert_allclose(*numbers, rtol=0, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_the_same_twice(tmp_path, call, usual):
     before, _ = usual
     assert main(call) == 0
@@ -257,12 +263,14 @@ def test_the_same_twice(tmp_path, call, usual):
         assert new == old.replace(str(before), str(tmp_path))
 
 
+@pytest.mark.slow
 def test_a_long_fit_shows_its_steps(call, capsys, monkeypatch):
     monkeypatch.setattr('csv_plugin.cli.options.monotonic', count().__next__)
     assert main(call) == 0
     assert 'steps of the fit: 100%' in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_splits(tmp_path, call):
     assert main([*call, '--fit', 'train', '--predict', 'val', 'test']) == 0
     rows = all_rows(tmp_path)
@@ -287,6 +295,7 @@ def test_splits_that_do_not_go(tmp_path, call, capsys, options, found):
     assert not (tmp_path / 'out').exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('more', ['', '--leave-family-out --fit train test'])
 def test_a_benchmark_without_a_score_is_left_out(tmp_path, call, capsys, more):
     """Also from the means, and if only models to predict have scores."""
@@ -317,6 +326,7 @@ def test_no_score_of_a_model_to_fit_to(tmp_path, call, capsys, tables):
     assert not (tmp_path / 'out').exists()
 
 
+@pytest.mark.slow
 def test_models_without_scores_are_not_fitted_to(tmp_path, call, capsys,
                                                  tables):
     """They do not count in the title."""
@@ -327,6 +337,7 @@ def test_models_without_scores_are_not_fitted_to(tmp_path, call, capsys,
     assert len(predictor.fit_models) == 10
 
 
+@pytest.mark.slow
 def test_models_without_scores_are_predicted(tmp_path, call, capsys, tables):
     """A table of errors would be empty."""
     new = tables.models[4::5]

@@ -139,6 +139,7 @@ def test_tables(folder, capsys):
                                                   float(row['predicted']))
 
 
+@pytest.mark.slow
 def test_a_page_of_a_table(folder, capsys):
     pytest.importorskip('jinja2')
     assert main(['predict', '--losses', 'losses.csv', '--predictor', FIT,

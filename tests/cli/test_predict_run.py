@@ -23,6 +23,7 @@ def run(tmp_path, monkeypatch) -> Path:
     return Path('run')
 
 
+@pytest.mark.slow
 def test_a_page_of_a_run(run, capsys):
     save_predictor(train(('easy', )), 'second')
     rows = [(model, model.upper(), 'test') for model in MODELS]

@@ -41,6 +41,7 @@ def test_it_starts_without_loading_packages():
     assert {*VERBS, __version__} <= {*shown}
 
 
+@pytest.mark.slow
 def test_help_on_verbs_loads_no_slow_packages():
     calls = [[verb, '--help']
              for verb in ('demo', 'fit', 'predict', 'watch', 'triage')]
@@ -61,6 +62,7 @@ def test_a_prediction_loads_no_slow_packages(tmp_path):
     assert 'rank' in shown and 'Llama-3-70b' in shown
 
 
+@pytest.mark.slow
 def test_a_missing_table_is_found_before_torch_is_loaded():
     words = 'fit --collection nope --scoring-lm nope --out nope'.split()
     assert 'nope/models.csv:' in shown_by(SLOW, words)

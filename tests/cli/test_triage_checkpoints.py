@@ -27,6 +27,7 @@ def words(world, out, dumps='new', history='old', more=''):
             f'{world}/{dumps} {earlier} {more}').split()
 
 
+@pytest.mark.slow
 def test_files_and_screen(world, tmp_path, capsys):
     assert main(words(world, tmp_path / 'out')) == 0
     shown = capsys.readouterr().out
@@ -42,6 +43,7 @@ def test_files_and_screen(world, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out) == made
 
 
+@pytest.mark.slow
 def test_without_history_the_same_call_with_it_is_next(world, tmp_path,
                                                        capsys):
     assert main(words(world, tmp_path, history='')) == 0
@@ -86,6 +88,7 @@ def test_a_wrong_name_of_a_known_accuracy(world, tmp_path, capsys):
     assert "'god@35'. Did you mean 'good@35'?" in refusal(capsys, *call)
 
 
+@pytest.mark.slow
 def test_a_table_of_checkpoints_that_matches_none(world, tmp_path, capsys):
     table = tmp_path / 'table.csv'
     table.write_text('model,run,step\ngod@35,x,35\n')

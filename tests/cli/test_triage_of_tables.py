@@ -168,6 +168,7 @@ def test_names_that_state_tokens(options, tmp_path):
     assert (row['share'], row['budget']) == ('0.2', '100000000.0')
 
 
+@pytest.mark.slow
 def test_a_long_fit_shows_its_steps(options, capsys, monkeypatch):
     monkeypatch.setattr('csv_plugin.cli.options.monotonic', count().__next__)
     assert salience.main(options) == 0
@@ -291,6 +292,7 @@ def sized(options, tmp_path):
     return options
 
 
+@pytest.mark.slow
 def test_a_size_is_forecast(sized, tmp_path, capsys):
     """From the ends of the runs, as one more family."""
     assert salience.main([*sized, *SIZE, '--json']) == 0
@@ -322,6 +324,7 @@ def test_runs_of_one_length_count_with_all_checkpoints(sized, tmp_path):
     assert 'fitted to 24 models.' in (tmp_path / 'out/triage.txt').read_text()
 
 
+@pytest.mark.slow
 def test_without_main_benchmarks_all_count(options, tmp_path, usual):
     path = tmp_path / 'benchmarks.csv'
     path.write_text(path.read_text().replace(',1\n', ',0\n'))

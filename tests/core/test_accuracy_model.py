@@ -27,6 +27,7 @@ def test_the_mixture_has_the_moments_of_its_members():
         assert drawn.var() == pytest.approx(variance[0, b], rel=.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('kind', KINDS)
 def test_all_steps_of_a_fit_are_shown(kind):
     shown = []
@@ -94,6 +95,7 @@ def test_models_with_wrong_losses_are_outliers(wrong):
     assert np.flatnonzero(wrong.outliers).tolist() == [7]
 
 
+@pytest.mark.slow
 def test_models_with_wrong_accuracies_are_outliers():
     """Rows of the best and the worst models were exchanged."""
     values = observed().accuracies.copy()

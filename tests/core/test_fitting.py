@@ -97,11 +97,13 @@ def test_the_order_changes_nothing(small, usual):
     assert_near(other.predict(), usual[:, :, benchmarks], BITS)
 
 
+@pytest.mark.slow
 def test_the_unit_of_losses_changes_nothing(small, usual):
     bits = replace(small, losses=3.7 * small.losses, new=3.7 * small.new)
     assert_near(bits.predict(), usual, BITS)
 
 
+@pytest.mark.slow
 def test_a_model_without_scores_changes_nothing(small, usual):
     more = replace(
         small,
@@ -113,6 +115,7 @@ def test_a_model_without_scores_changes_nothing(small, usual):
     assert_near(more.predict(), usual, BITS)
 
 
+@pytest.mark.slow
 def test_a_column_given_twice_changes_nothing(small, usual):
     more = replace(
         small,
@@ -121,6 +124,7 @@ def test_a_column_given_twice_changes_nothing(small, usual):
     assert_near(more.predict(), usual, LITTLE)
 
 
+@pytest.mark.slow
 def test_a_model_given_twice_changes_nothing(small, usual):
     more = replace(
         small,
@@ -130,6 +134,7 @@ def test_a_model_given_twice_changes_nothing(small, usual):
     assert_near(more.predict(), usual, LITTLE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('twin', [0, 2])
 def test_a_benchmark_given_twice_changes_nothing(small, usual, twin):
     """And is predicted like the first."""
@@ -141,6 +146,7 @@ def test_a_benchmark_given_twice_changes_nothing(small, usual, twin):
     assert_near(found[:, :, -1], usual[:, :, twin], LITTLE)
 
 
+@pytest.mark.slow
 def test_a_benchmark_of_noise_changes_little(small, usual):
     noise = np.random.default_rng(0).binomial(500, .25, (N, 1)) / 500
     more = replace(small, accuracies=np.hstack([small.accuracies, noise]))
@@ -150,6 +156,7 @@ def test_a_benchmark_of_noise_changes_little(small, usual):
             for part in predictor.benchmarks] == [False, False, False, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('accuracy', [0., 1.])
 def test_a_benchmark_with_one_accuracy_is_marked(small, usual, accuracy):
     same = np.full((N, 1), accuracy)
@@ -174,6 +181,7 @@ def test_what_the_fit_says_of_a_benchmark(small, predictor):
     assert predictor.outliers == {}
 
 
+@pytest.mark.slow
 def test_broken_models_are_named(small):
     losses = small.losses.copy()
     losses[5] *= 2.8

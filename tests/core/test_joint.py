@@ -516,6 +516,7 @@ def test_conditioned_models_are_taken_from_all(joint):
         part.sum(weights[rows], .9), given.sum(weights, .9))
 
 
+@pytest.mark.slow
 def test_known_models_agree_with_what_they_are_known_to_be():
     """Many items leave little doubt about the benchmark itself."""
     every = fitted().joint(plain())

@@ -157,6 +157,7 @@ def test_nothing_is_said_where_nothing_can_be_told():
         assert found.tolist() == [1] * len(NEW)
 
 
+@pytest.mark.slow
 def test_predictions_are_marked_and_a_note_names_the_model():
     losses = NEW.copy()
     losses[4] *= BITS
@@ -167,6 +168,7 @@ def test_predictions_are_marked_and_a_note_names_the_model():
     assert 'another unit' in note
 
 
+@pytest.mark.slow
 def test_a_comparison_names_the_model():
     fitted = predictor()
     two = new_models(np.array([NEW[0], BITS * NEW[5]]))
@@ -175,6 +177,7 @@ def test_a_comparison_names_the_model():
     assert any(note.startswith('B (1.4') for note in notes)
 
 
+@pytest.mark.slow
 def test_triage_names_the_checkpoint():
     losses = new_models(np.array([NEW[0], BITS * NEW[5]]))
     points = FeatureTable(('run@10', 'run@20'), losses.columns, losses.values)
@@ -182,6 +185,7 @@ def test_triage_names_the_checkpoint():
     assert any(note.startswith('run@20 (1.4') for note in notes)
 
 
+@pytest.mark.slow
 def test_ends_of_runs_are_not_measured():
     """The end of a run in bits is forecast; its checkpoint has the note."""
     skills = np.array([.2, .3, .5, .25, .35, .55, .3, .4])

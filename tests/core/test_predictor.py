@@ -110,6 +110,7 @@ def test_a_benchmark_at_chance_is_marked(predictor, predicted):
     assert predicted.at_chance.sum() == len(predicted.models)
 
 
+@pytest.mark.slow
 def test_features_go_by_name(tables):
     tables = tables.only('easy')
     predicted = fit(tables).predict(tables.features)
@@ -207,6 +208,7 @@ def known(tables, models, benchmark, values):
         np.column_stack([values, values]), np.full(2, .25), np.full(2, 500))
 
 
+@pytest.mark.slow
 def test_known_accuracies_move_predictions_of_their_family(tables):
     predictor = fit(tables.only('easy', 'hard'))
     features = shifted(tables.features.select(tables.models[:4]), .05)
@@ -230,6 +232,7 @@ def test_known_accuracies_move_predictions_of_their_family(tables):
     ]  # yapf: disable
 
 
+@pytest.mark.slow
 def test_known_accuracies_far_from_predictions_are_named(tables):
     """The known accuracy itself is taken as it is."""
     predictor = fit(tables.only('easy', 'hard'))
@@ -257,6 +260,7 @@ def test_known_accuracies_far_from_predictions_are_named(tables):
     assert odd.select([second]).contradictions() == []
 
 
+@pytest.mark.slow
 def test_many_known_accuracies_far_from_predictions(tables):
     """The first ones are named, each with both numbers."""
     predictor = fit(tables.only('easy', 'hard'))
@@ -324,6 +328,7 @@ def test_losses_of_other_columns_are_refused(tables, predictor):
         predictor.token_weights('easy')
 
 
+@pytest.mark.slow
 def test_it_says_what_it_is(tables, predictor):
     baseline = fit_mean_loss_predictor(tables.features, tables.accuracies,
                                        tables.groups)
@@ -338,6 +343,7 @@ def test_it_says_what_it_is(tables, predictor):
         assert each.main == each.names
 
 
+@pytest.mark.slow
 def test_means_leave_benchmarks_out(tables):
     tables = tables.only('easy', 'hard', 'same')
     accuracies = replace(tables.accuracies, outside_means=('hard', 'same'))

@@ -140,6 +140,7 @@ def test_geometric_mean(values, mean):
     assert geometric_mean(values) == pytest.approx(mean, nan_ok=True)
 
 
+@pytest.mark.slow
 def test_what_no_other_family_was_run_on_is_not_predicted(tables):
     """Nor is what the model itself was not run on."""
     tables = tables.only('easy', 'hard', 'same')

@@ -35,6 +35,7 @@ PATHS = re.compile(
 MODULES = re.compile(r'\bcsv_plugin(?:\.[a-z_0-9]+)+\b')
 
 
+@pytest.mark.slow
 def test_files_and_modules_that_pages_name_exist():
     missing = []
     for page in PAGES + APPENDIX:

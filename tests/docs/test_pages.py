@@ -3,6 +3,8 @@
 import re
 import shlex
 
+import pytest
+
 import csv_plugin as cp
 from csv_plugin.cli.salience import VERBS, make_parser
 from tests.docs.blocks import (APPENDIX, EVERY_PAGE, PAGES, ROOT, all_blocks,
@@ -37,6 +39,7 @@ def all_commands():
     yield from inline_commands(EVERY_PAGE)
 
 
+@pytest.mark.slow
 def test_commands_name_what_is_there():
     """Verbs and their options, files, modules, and targets of make."""
     wrong = {

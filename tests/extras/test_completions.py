@@ -49,6 +49,7 @@ def test_the_version_that_a_server_tells(monkeypatch, status, body, said):
     assert facts.versions == {'vllm': said}
 
 
+@pytest.mark.slow
 def test_text_is_never_sent():
     with running(Server()) as server:
         check_losses(CompletionsEngine(server.url, 'tiny'))
@@ -65,6 +66,7 @@ def test_wrong_answers_are_refused(kind, message):
             token_losses(engine, tokenizer(), TEXTS)
 
 
+@pytest.mark.slow
 def test_what_is_sent_again():
     """A busy server, but not one that refuses or sends elsewhere."""
     with running(Busy()) as server:
@@ -93,6 +95,7 @@ def test_the_key_comes_from_its_variable_alone(monkeypatch, tmp_path):
         assert server.keys == {expected}
 
 
+@pytest.mark.slow
 def test_certificates_of_private_authorities(monkeypatch):
     monkeypatch.setenv('REQUESTS_CA_BUNDLE', '/no/file.pem')
     with running(Server()) as server:

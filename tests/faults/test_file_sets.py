@@ -348,6 +348,7 @@ def test_folders_are_tidied_by_sets_and_verbs(tmp_path, write):
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.slow
 def test_a_second_call_into_a_folder_is_refused(tmp_path, capsys):
     with sole_writer(tmp_path / 'out'):
         with pytest.raises(Refused):

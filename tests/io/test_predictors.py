@@ -127,6 +127,7 @@ def test_predictors_are_read_as_they_were_written(name, tmp_path):
     assert (tmp_path / 'a').read_bytes() == (tmp_path / 'b').read_bytes()
 
 
+@pytest.mark.slow
 def test_benchmarks_outside_of_means_stay_there(tmp_path):
     accuracies = replace(TABLES.accuracies, outside_means=('hard', ))
     before = fit_mean_loss_predictor(TABLES.features, accuracies,

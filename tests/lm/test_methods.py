@@ -113,6 +113,7 @@ def test_columns_of_two_benchmarks_follow_each_other():
 # ---- one model
 
 
+@pytest.mark.slow
 def test_it_is_fitted_to_these_columns(fitted):
     source, units = token_columns(TABLE, TEXTS, TARGETS, ('sums', ))
     expected = fit_predictor(source.features(TABLE), TO_FIT, GROUPS,
@@ -139,6 +140,7 @@ def test_it_finds_the_tokens_that_matter(fitted):
         weights[matters]).mean() > 5 * np.abs(weights[~matters]).mean()
 
 
+@pytest.mark.slow
 def test_tokens_of_other_tokenizers_are_mapped(scoring_lm):
     """Models scored characters; the scoring LM has tokens of its own."""
     dumps, accuracies = make_training_world(CHARACTERS)

@@ -47,6 +47,7 @@ def entry(folder, url=NOWHERE, **engine):
             **engine))
 
 
+@pytest.mark.slow
 def test_losses_come_from_the_engine(model_folder):
     with running(Server()) as server:
         config = entry(model_folder, server.url)

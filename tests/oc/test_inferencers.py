@@ -100,6 +100,7 @@ def stop_after(n_chunks, monkeypatch):
     monkeypatch.setattr(dumping, 'write_dump', stop)
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_where_it_was(model_folder, entry, tmp_path,
                                             scored, monkeypatch):
     monkeypatch.setattr(dumping, 'CHUNK', 6)

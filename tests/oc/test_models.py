@@ -58,6 +58,7 @@ SETUPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings('ignore')
 @pytest.mark.parametrize('name', SETUPS)
 def test_wrapped_predictions_are_those_of_the_bare_model(

@@ -71,6 +71,7 @@ def test_models_are_those_of_table_2_with_scores(paper) -> None:
             num_gpus=1 if size <= 14 else 2 if size <= 34 else 4)
 
 
+@pytest.mark.slow
 def test_code_of_models_runs_only_where_the_user_says_so(tmp_path) -> None:
     """The configs as they come say at once what to change."""
     for name in CONFIGS:

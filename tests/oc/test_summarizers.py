@@ -546,6 +546,7 @@ def test_predictions_are_from_losses_alone_unless_asked(run, predictors):
     assert alone[1] == 0 and asked[1] == 1 and asked[0] != alone[0]
 
 
+@pytest.mark.slow
 def test_known_accuracies_of_a_table_change_summary_and_page(run, predictors):
     """The page of a run shows what its newest leaderboard shows."""
     alone = predicted_of_new_1(run, predictors)
@@ -638,6 +639,7 @@ def test_a_metric_that_may_be_an_accuracy_counts_if_a_config_names_it(
         } == {expected}
 
 
+@pytest.mark.slow
 def test_other_validation_set(run, tmp_path, capsys):
     save_predictor(train(texts=OTHER_TEXTS), tmp_path / 'o')
     table, board = summarize(make_config(run), [('o', str(tmp_path / 'o'))])

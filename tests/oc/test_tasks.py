@@ -41,6 +41,7 @@ def config_of(run, models, datasets):
             work_dir=str(run)))
 
 
+@pytest.mark.slow
 def test_errors_of_a_dataset_and_of_a_model(model_folder, texts, tmp_path):
     """All others are done, and the errors stand beside them."""
     run = tmp_path / 'run'

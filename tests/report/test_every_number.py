@@ -5,6 +5,7 @@ nothing where an end is at 0 or 100.
 """
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -71,6 +72,7 @@ def test_tables(board):
             assert row[name] is None or 0 <= row[name] <= 100
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(boards())
 def test_page(board):

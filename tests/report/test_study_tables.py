@@ -93,6 +93,7 @@ def test_error_rows(study):
             for number, digits in numbers]  # yapf: disable
 
 
+@pytest.mark.slow
 def test_means(study, tables):
     """Geometric of the MSE, plain of the rest; without what is unknown."""
     check_means(study, MAIN)
@@ -253,6 +254,7 @@ def test_errors_of_families_left_out_are_mean_absolute_errors(study):
     assert fit_errors(alone)[:2] == ['-', hard]
 
 
+@pytest.mark.slow
 def test_outliers_are_named_before_the_table(tmp_path):
     """And in the report."""
     tables, name = with_outlier()

@@ -101,6 +101,7 @@ def test_losses_that_are_too_small_to_matter(case):
     assert losses_of(predictor, found)[2] == pytest.approx(typical)
 
 
+@pytest.mark.slow
 def test_single_tokens_have_a_knee():
     """A token whose loss is nearly 0 does not count for more."""
     part = world(3)

@@ -142,6 +142,7 @@ def test_back_tests_are_the_larger_errors_of_two_kinds(is_new, noise, jump):
     np.testing.assert_allclose(back_test(logs, sizes, is_new), larger)
 
 
+@pytest.mark.slow
 def test_errors_of_the_law_widen_intervals_of_the_predictor():
     models, features = world(noise=0.02)
     predictor = predictor_of(models, features)
@@ -166,6 +167,7 @@ def rms(errors):
     return np.sqrt(np.mean(errors**2))
 
 
+@pytest.mark.slow
 def test_errors_grow_beyond_and_in_new_families():
     models, features = world(4, offset=0.05, noise=0.01)
     predictor, logs = predictor_of(models, features), np.log(features.values)
@@ -253,6 +255,7 @@ def test_where_nothing_shows_errors_nothing_is_forecast():
         for note in triage.notes)
 
 
+@pytest.mark.slow
 def test_sizes_are_ranked():
     models, features = world(3, offset=0.1, noise=0.01)
     predictor = predictor_of(models, features)

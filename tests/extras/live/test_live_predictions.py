@@ -160,6 +160,7 @@ def test_differences_to_a_reference_run(tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_a_reference_after_as_many_tokens(tmp_path):
     """Where both runs know their tokens; else at the same step."""
     old = LivePredictions(PREDICTOR, TEXTS, tmp_path / 'old', 'old')

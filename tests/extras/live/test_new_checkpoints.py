@@ -127,6 +127,7 @@ def test_one_that_vanishes_is_no_error(tmp_path, make_job, monkeypatch):
     assert checkpoints(make_job()[0].update()) == ('mix1@5', )
 
 
+@pytest.mark.slow
 def test_command(tmp_path, capsys):
     """A hook after the save need not look twice."""
     checkpoint = save(tmp_path / 'mix1', 5)

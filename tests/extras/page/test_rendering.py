@@ -141,6 +141,7 @@ def test_agreement_of_ranks():
     assert 'by “mean-loss” agree' not in words  # the same of all models
 
 
+@pytest.mark.slow
 def test_provenance_of_a_predictor():
     predictor = train(('b0', 'b1'))
     page = make_page(
@@ -190,6 +191,7 @@ def test_sections_of_a_predictor():
     assert heat_sections(predictor, None).reason.startswith('A predictor')
 
 
+@pytest.mark.slow
 def test_hostile_texts_are_text():
     """Escaped everywhere, beside each other in elements of their own."""
     html = render(hostile_page())

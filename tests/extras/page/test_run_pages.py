@@ -26,6 +26,7 @@ def rows_of(page: Page) -> dict[tuple[str, str, str], dict]:
             for row in page.board.rows()}  # yapf: disable
 
 
+@pytest.mark.slow
 def test_a_run_is_predicted(run):
     page = run_page(run, [('mine', 'p')])
     expected = train().predict({
@@ -54,6 +55,7 @@ def test_a_run_is_predicted(run):
     assert 'fill: #ffffff' not in page.pictures[1].svg
 
 
+@pytest.mark.slow
 def test_means_outside_their_interval_are_misses(run):
     path, = (run / 'summary').glob('summary_*.csv')
     rows = [line.split(',') for line in path.read_text().splitlines()]
@@ -68,6 +70,7 @@ def test_means_outside_their_interval_are_misses(run):
     assert distances == sorted(distances, reverse=True)
 
 
+@pytest.mark.slow
 def test_what_is_no_accuracy_stands_beside_no_prediction(run):
     path, = (run / 'summary').glob('summary_*.csv')
     path.write_text(path.read_text().replace('easy,1a,accuracy',
@@ -79,6 +82,7 @@ def test_what_is_no_accuracy_stands_beside_no_prediction(run):
             for row in board.rows()} == {('easy', True), ('hard', False)}
 
 
+@pytest.mark.slow
 def test_models_that_the_summary_calls_otherwise(run):
     """One row each, and fitted models are known by their folders."""
     shown = {'Fit': 'fit-4', 'Far away': 'far', 'new': 'new'}
@@ -101,6 +105,7 @@ def test_models_that_the_summary_calls_otherwise(run):
     assert '<!-- Fit -->' in page.pictures[0].svg
 
 
+@pytest.mark.slow
 def test_pictures_show_what_the_main_predictor_knows(run):
     save_predictor(train(('easy', )), 'main')
     page = run_page(run, [('main', 'main'), ('p', 'p')])

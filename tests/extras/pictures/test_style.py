@@ -6,6 +6,7 @@ from csv_plugin.extras.pictures import capability_picture, save
 from tests.extras.pictures.samples import some_points
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('suffix', ['SVG', 'png'])
 def test_same_bytes(tmp_path, suffix):
     """Whatever the settings of the user."""

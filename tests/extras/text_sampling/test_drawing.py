@@ -150,6 +150,7 @@ def invented_data(data):
     return data
 
 
+@pytest.mark.slow
 def test_texts_and_manifest(invented_data):
     jobs = []
 
@@ -187,6 +188,7 @@ def test_sources_share_no_text(invented_data):
         build_validation_set(twice)
 
 
+@pytest.mark.slow
 def test_sources_that_cannot_be_loaded_are_named(invented_data):
     (invented_data / 'data/BBH/data/navigate.json').write_text('{')
     with pytest.raises(
@@ -251,6 +253,7 @@ def test_bad_samples(samples, message):
         drawing.recipe_of_samples(samples)
 
 
+@pytest.mark.slow
 def test_the_texts_of_the_paper_are_of_pinned_configs():
     counts = {source.name: source.count for source in drawing.PAPER_RECIPE}
     assert counts == dict.fromkeys(

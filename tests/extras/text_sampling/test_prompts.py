@@ -23,6 +23,7 @@ WORDS = st.text('ab {}:', min_size=1).filter(str.strip)
 PARAGRAPHS = st.lists(WORDS).map(lambda words: '\n\n'.join([*words, '']))
 
 
+@pytest.mark.slow
 @given(PARAGRAPHS, WORDS, WORDS)
 def test_the_paragraph_of_the_first_column_is_the_item(head, before, after):
     item = f'{before}{{x}}{after}\n\n{{y}}'
@@ -69,6 +70,7 @@ def test_templates_without_an_item(template):
 ITEM = 'Q: {x}\nUnit: {y}\nA: Think.'
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(*[st.text('ab?\n{', min_size=1).map(str.strip)] *

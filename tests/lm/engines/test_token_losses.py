@@ -168,6 +168,7 @@ def window_by_window(model, ids, prefix, context):
     return losses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('bos', [SPECIAL, None])
 @pytest.mark.parametrize('name, context', [('gpt2', 16), ('llama', 21),
                                            ('gemma2', 40)])
