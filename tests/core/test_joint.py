@@ -58,6 +58,13 @@ def test_intervals_hold_the_accuracy_and_grow_with_their_level(joint):
     assert np.min(low) >= 0 and np.max(high) <= 1
 
 
+def test_intervals_end_at_0_and_1(joint):
+    certain = 1 - 1e-12
+    low, high = replace(joint, variance=joint.variance + 9).intervals(certain)
+    assert np.array_equal(low, np.zeros_like(low))
+    assert np.array_equal(high, np.ones_like(high))
+
+
 def test_a_sum_of_one_accuracy_is_that_accuracy(joint):
     for level in LEVELS:
         low, high = ends(joint, level)

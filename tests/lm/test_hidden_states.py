@@ -125,3 +125,7 @@ def test_states_of_some_texts_at_a_time(given, kept, monkeypatch):
     parts = [hidden_states(model, tokenizer(), part)
              for part in (TEXTS[:2], TEXTS[2:3])]  # yapf: disable
     assert torch.equal(states.float(), torch.cat(parts))
+
+
+def test_without_texts_there_are_no_states():
+    assert hidden_states(make('llama'), tokenizer(), []).shape == (0, 0)

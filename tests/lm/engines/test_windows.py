@@ -1,11 +1,13 @@
 """Windows score every token once; batches hold every window."""
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from csv_plugin.core.conventions import InputError
-from csv_plugin.lm.engines.windows import (Window, cut_windows, group_batches,
+from csv_plugin.lm.engines.windows import (Window, cut_windows,
+                                           default_max_tokens, group_batches,
                                            pad, target_rows, window_stride)
 
 PREFIX = 999
@@ -106,3 +108,10 @@ def test_target_rows_are_where_the_last_inputs_are(shapes):
     for row, w in zip(padded.tolist(), batch):
         assert row[:len(w.inputs)] == w.inputs.tolist()
         assert set(row[len(w.inputs):]) <= {w.inputs[-1]}
+
+
+@pytest.mark.parametrize('device', ['cpu', 'cuda'])
+def test_batches_that_make_all_logits_are_half(device):
+    device = torch.device(device)
+    assert default_max_tokens(device) == 2 * default_max_tokens(
+        device, all_logits=True)
