@@ -28,17 +28,17 @@ def equal_models(losses: Mapping[str, NDArray]) -> list[list[str]]:
 
 
 def notes_on_copies(noun: str,
-                    groups: Sequence[Sequence[str]],
-                    n_shown: int = 4) -> Iterator[str]:
+                    groups: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield a note that names groups of models with the same losses.
 
-    `noun` begins the note, and it names at most `n_shown` groups.
+    `noun` begins the note. Of more than four groups, the first are named.
     """
     if not groups:
         return
     named = [' = '.join(group) for group in groups]
-    shown = '; '.join(named[:n_shown])
-    n_more = len(named) - n_shown
+    most = 4
+    shown = '; '.join(named[:most])
+    n_more = len(named) - most
     if n_more > 0:
         shown += f'; and {n_more} more'
     yield (f'{noun} with exactly the same losses, of which all but one may be '
