@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from functools import wraps
 from itertools import takewhile
 from pathlib import Path
+from pty import STDOUT_FILENO
 from tempfile import TemporaryFile
 from typing import Any, Optional
 
@@ -21,8 +22,6 @@ from csv_plugin.io.files import FilePath, check_is_folder, sole_writer
 
 #: Exit code that shells report if the signal SIGPIPE ends a program.
 UNREAD = 128 + signal.SIGPIPE
-#: File descriptor of standard output.
-STDOUT = 1
 
 
 class Parser(argparse.ArgumentParser):
@@ -111,7 +110,7 @@ def exit_code(run: Callable[..., Optional[int]], *arguments: Any) -> int:
     except (InputError, OSError) as error:
         if _is_unread():
             # At exit, Python would fail to write what is left of the output.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT_FILENO)
             if isinstance(error, BrokenPipeError):
                 return UNREAD
         with suppress(BrokenPipeError):
@@ -124,7 +123,7 @@ def exit_code(run: Callable[..., Optional[int]], *arguments: Any) -> int:
 def _is_unread() -> bool:
     """Return whether standard output is a pipe without a reader."""
     poll = select.poll()
-    poll.register(STDOUT, 0)
+    poll.register(STDOUT_FILENO, 0)
     return bool(poll.poll(0))
 
 

@@ -23,7 +23,7 @@ from csv_plugin.core.arrays import Booleans, Floats
 from csv_plugin.core.calibration import LeftOut, model_errors
 from csv_plugin.core.families import family_numbers, numbers_of_new_models
 from csv_plugin.core.joint import Joint
-from csv_plugin.core.member import N_STEPS, Member, shares_by
+from csv_plugin.core.member import Member, shares_by
 from csv_plugin.core.observed import Observed
 from csv_plugin.core.progress import Progress
 from csv_plugin.core.settings import Settings
@@ -63,7 +63,7 @@ class AccuracyModel:
         self.settings, self.observed = settings, observed
         standardised_by_log = self._standardised_by_log(losses)
         self.members: list[Member] = []
-        steps = iter(progress(range(N_STEPS * len(settings.forms))))
+        steps = iter(progress(range(Member.N_STEPS * len(settings.forms))))
         advance = partial(next, steps, None)
         # The first member chooses the floors, and the other members take them.
         floor = None

@@ -29,10 +29,6 @@ from csv_plugin.core.standardised import Standardised, Standardiser, UnitLosses
 #: choice of mean losses. Each round fits the hyper-parameters and finds the
 #: mode.
 FIRST_ROUNDS, NEXT_ROUNDS, LAST_ROUNDS = 3, 2, 1
-#: Number of steps of a fit that progress is shown of: each round, and the
-#: choices of floors, of amounts (twice) and of mean losses, and the posterior
-#: of all models.
-N_STEPS = FIRST_ROUNDS + NEXT_ROUNDS + LAST_ROUNDS + 5
 #: Hyper-parameters are fitted to at least this number of models with an
 #: accuracy on each benchmark, or to all of them if there are fewer.
 LEAST_ROWS = 10
@@ -53,9 +49,14 @@ class Member:
             accuracies that are predicted without the model's family. It is
             a weighted sum over the models that hyper-parameters were fitted
             to. A restored member has no scores.
+        N_STEPS: Number of steps of a fit that progress is shown of: each
+            round, and the choices of floors, of amounts (twice) and of mean
+            losses, and the posterior of all models.
         state: The arguments of `Fitted` that were learned, by name, such as
             the hyper-parameters. They are saved with a predictor.
     """
+
+    N_STEPS = FIRST_ROUNDS + NEXT_ROUNDS + LAST_ROUNDS + 5
 
     def __init__(self, standardiser: Standardiser, standardised: Standardised,
                  observed: Observed, floor: Optional[NDArray], form: Form,

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from csv_plugin.core.accuracy_model import AccuracyModel
-from csv_plugin.core.member import N_STEPS
+from csv_plugin.core.member import Member
 from csv_plugin.core.standardised import UnitLosses
 from tests.core.worlds import KINDS, fitted, observed, plain
 
@@ -38,7 +38,7 @@ def test_all_steps_of_a_fit_are_shown(kind):
             shown.append(step)
 
     model = AccuracyModel(KINDS[kind](), observed(), progress=progress)
-    assert shown == [*range(N_STEPS * len(model.members))]
+    assert shown == [*range(Member.N_STEPS * len(model.members))]
     np.testing.assert_array_equal(model.left_out.errors,
                                   fitted(kind).left_out.errors)
 
