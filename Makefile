@@ -7,8 +7,11 @@ VENV := .venv/bin/python
 # Stamps: what the demonstration needs is installed; the tools, too.
 STAMP := .venv/installed
 TOOLS := .venv/tools
-# Bytecode is kept, whatever the environment says: tests start commands.
-PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(VENV) -m pytest -n auto --maxprocesses 4 \
+# Few of the 20,000 files of all packages are ever imported, so files are
+# compiled at import. The result is kept, whatever the environment says.
+INSTALL := $(VENV) -m pip install --no-compile -c constraints.txt
+export PYTHONDONTWRITEBYTECODE :=
+PYTEST := OMP_NUM_THREADS=1 $(VENV) -m pytest -n auto --maxprocesses 4 \
     --dist loadfile
 SOURCES := $(wildcard setup.py csv_plugin configs tools tests docs/conf.py)
 
@@ -64,9 +67,9 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 	    + sys.version.split()[0] + "; try: make PYTHON=python3.11")'
 	test -e $@ || "$(PYTHON)" -m venv --clear .venv
 	rm -f $@
-	$(VENV) -m pip install -c constraints.txt -e '.[opencompass,report]'
+	$(INSTALL) -e '.[opencompass,report]'
 	touch $@
 
 $(TOOLS): $(STAMP)
-	$(VENV) -m pip install -c constraints.txt -e '.[opencompass,report,test,style,docs]'
+	$(INSTALL) -e '.[opencompass,report,test,style,docs]'
 	touch $@
