@@ -136,8 +136,8 @@ def refuse(args: argparse.Namespace, where: str, *names: str) -> None:
     """Raise an `InputError` if options are given that would be ignored.
 
     `names` are the names of the options as attributes of `args`, with `_` for
-    `-`. `where` begins the error; it names another option, for example, with
-    which these options cannot be combined.
+    `-`. `where` begins the error, such as the option that they cannot be
+    combined with.
     """
     options = []
     given = []

@@ -29,7 +29,7 @@ from csv_plugin.cli.options import (add_flag, add_option, add_shared, bar,
 from csv_plugin.io.text_sets import (TEXTS, read_texts, shipped_texts,
                                      write_texts, write_validation_set)
 
-#: A small model, which the printed example of a next command names.
+#: A small model for the example command that is printed at the end.
 MODEL = 'HuggingFaceTB/SmolLM2-135M'
 
 

@@ -3,8 +3,8 @@
 For one benchmark, the accuracy is Eq. 2 (Ge et al., ACL 2025) with the mean
 loss over all units as the score:
 
-    accuracy = floor + (1 - floor) / (1 + exp(-e))
-    e = level + slope (median - loss) / spread
+    accuracy = floor + (1 - floor) / (1 + exp(-f))
+    f = level + slope (median - loss) / spread
 
 `median` is the median loss of the training models. `spread` is the standard
 deviation of a normal distribution that has the quartiles of their losses. So
@@ -89,8 +89,8 @@ def _noise_and_line(position: NDArray, accuracy: NDArray,
 
     The line, `(2,)`, is returned, too. Arguments are as in `_best_line`.
     """
-    # Standard deviation of an accuracy (a fraction) in the first fit, to which
-    # the scatter of the errors of this fit is added.
+    # Standard deviation of an accuracy (a fraction) in the first fit. The
+    # scatter that this fit finds is added to it in quadrature.
     usual_noise = 0.02
     # Floor of the first fit, as a share of the chance level.
     first_share = 0.8

@@ -45,7 +45,8 @@ def correlations_of_pairs(left_out: LeftOut, stretch: float, families: NDArray,
     seen = ~np.isnan(left_out.errors)
     errors, root = clipped_errors(left_out.errors / stretch,
                                   left_out.exponent_share)
-    # Scale errors to a root mean square of 1 on each benchmark.
+    # Scale errors to a root mean square of 1 on each benchmark, so that larger
+    # errors on a benchmark do not make larger correlations.
     weight = weights_of_models(families)
     total_weight = np.maximum(weight @ seen, TINY)
     mean_square = weight @ errors**2

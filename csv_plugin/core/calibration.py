@@ -232,9 +232,10 @@ def doubt_of(errors: NDArray, deviations: NDArray, learned_from: NDArray,
 
     The result is `(M, B)`: the predicted variance, times (mean squared error -
     outlier^2). It is 0 for models whose mean squared error is less than
-    outlier^2 (`Settings.outlier`). `errors`, `(M, B)`, are divided by the
-    predicted `deviations`, `(M, B)`, and are NaN where there is no accuracy.
-    Mean squares are over the benchmarks where `learned_from`, `(B,)`, is True.
+    outlier^2 (`Settings.outlier`), and grows from 0 beyond, without a jump.
+    `errors`, `(M, B)`, are divided by the predicted `deviations`, `(M, B)`,
+    and are NaN where there is no accuracy. Mean squares are over the
+    benchmarks where `learned_from`, `(B,)`, is True.
     """
     mean_squares = _mean_squares(errors[:, learned_from])
     beyond = mean_squares - outlier**2

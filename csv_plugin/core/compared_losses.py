@@ -123,7 +123,7 @@ def losses_by_text(models: Sequence[RunLosses], n_runs: tuple[int, int],
 
 def _of_tables(tables: Sequence[FeatureTable], n_runs: tuple[int, int],
                predictor: Optional[Predictor]) -> ComparedLosses:
-    """Return the losses of tables of one model each, in their unit."""
+    """Return the losses of tables of one model each, in the tables' unit."""
     columns = predictor.columns if predictor else tables[0].columns
     rows = []
     for table in tables:

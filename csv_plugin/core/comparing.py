@@ -95,8 +95,8 @@ def compare(a: Optional[Runs] = None,
             texts; `same_recipe` has a single run; no item has answers of both
             A and B; no benchmark has accuracies of all runs (with one run
             each, and a known number of items); `decided_by` is not compared;
-            a benchmark beside losses is called 'loss'; or for the reasons of
-            `Predictor.features`.
+            a benchmark is called 'loss' while losses are compared; or for the
+            reasons of `Predictor.features`.
     """
     _check_fractions(level, margin)
     runs_of_a = _listed(a, 'A')
@@ -131,7 +131,7 @@ def compare(a: Optional[Runs] = None,
     if answers is not None:
         pairs = pair_answers(*answers)
         main = predictable_main(predictor) if predictor else []
-        predicted = _predicted_like(found, pairs, main)
+        predicted = _predicted_to_combine(found, pairs, main)
         by_answers = differences_of_answers(pairs, level, margin)
         found += with_combined(by_answers, predicted)
         notes += _notes_on_answers(answers, pairs)
@@ -333,9 +333,9 @@ def _joint(predictor: Predictor, features: FeatureTable,
     return predictor.joint(features, families)
 
 
-def _predicted_like(found: Sequence[Difference],
-                    pairs: Sequence[PairedAnswers],
-                    main: Sequence[str]) -> dict[str, Difference]:
+def _predicted_to_combine(found: Sequence[Difference],
+                          pairs: Sequence[PairedAnswers],
+                          main: Sequence[str]) -> dict[str, Difference]:
     """Return the predicted differences to combine with those of answers.
 
     They are returned by benchmark. The mean is among them only if the answers
@@ -506,10 +506,9 @@ def _decisive(found: Sequence[Difference], predictor: Optional[Predictor],
 
     1. Of several differences with the same name, a combined one is taken
        before an observed one, and an observed one before a predicted one. With
-       a predictor, an observed mean counts as the mean of the comparison only
-       if it is over main benchmarks of the predictor alone, and over all of
-       them that are predictable. Otherwise, a predicted mean is taken before
-       it, and so are the main benchmarks.
+       a predictor, an observed mean takes the place of a predicted one only if
+       it is over all predictable main benchmarks and no others. Otherwise, the
+       predicted mean and the main benchmarks are taken before it.
     2. The difference with the name `decided_by` is taken, if it is given.
     3. Otherwise, the first of these that exists is taken: the mean, the first
        main benchmark, another benchmark, the loss.
@@ -550,8 +549,8 @@ def _one_for_each_name(found: Sequence[Difference],
     """Return one difference for each name, by rule 1 of `_decisive`.
 
     `mean_is_of_main` says whether an observed mean may replace a predicted
-    mean. Raises an `InputError` for a benchmark with the name of the loss,
-    beside losses.
+    mean. Raises an `InputError` if a benchmark is called 'loss' while losses
+    are compared.
     """
     by_name: dict[str, Difference] = {}
     # A later kind replaces an earlier one.

@@ -45,6 +45,7 @@ def difference_of_losses(measured: ComparedLosses, level: float) -> Difference:
     # A single text does not show the noise of texts. If the noise of runs is
     # unknown, too, `text_noise` raises the error.
     if len(measured.texts) > 1 or not measured.recipes:
+        # What each text adds to B - A, `(S,)`.
         gaps = measured.weights @ measured.contributions
         sources = []
         for name in measured.texts:
@@ -144,9 +145,9 @@ def _predicted_difference(joint: Joint, measured: ComparedLosses, name: str,
     compared = joint.take(np.arange(n_compared))
     of_models = measured.weights[:n_compared]
     of_accuracies = np.outer(of_models, weights)
-    shift = compared.sum(of_accuracies, level)
+    predicted_sum = compared.sum(of_accuracies, level)
     tails = joint.model.tails
-    noise = Noise.of_sum(shift, level, tails.degrees)
+    noise = Noise.of_sum(predicted_sum, level, tails.degrees)
     noises = {PREDICTOR: noise}
     if measured.recipes:
         values = joint.accuracies @ weights
@@ -154,7 +155,7 @@ def _predicted_difference(joint: Joint, measured: ComparedLosses, name: str,
     return Difference(
         kind=PREDICTED,
         benchmark=name,
-        value=shift.value,
+        value=predicted_sum.value,
         noises=noises,
         level=level,
         margin=margin)
@@ -273,7 +274,7 @@ def differences_of_accuracies(a: AccuracyTable, b: AccuracyTable, level: float,
     mean is over the main benchmarks of the table of A, and is left out if it
     has fewer than two main benchmarks. With one run each, the noise comes from
     the number of items. With several runs, it comes from the scatter of the
-    runs.
+    runs, which contains the noise of items.
 
     Raises:
         InputError: No benchmark has accuracies of all runs (and, with one run

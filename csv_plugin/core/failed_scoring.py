@@ -23,8 +23,8 @@ def check_spread(where: str, models: Sequence[str], losses: NDArray,
 
     Raises:
         InputError: The losses of a model are 0 on all units; or 0 on more than
-            half of `MANY` or more units; or the same on about 90 % of 5 or
-            more units.
+            half of the units, of `MANY` or more; or the same on about 90 % of
+            the units, of 5 or more.
     """
     # Losses up to this limit count as 0.
     nothing = 1e-9

@@ -116,8 +116,8 @@ class Fitted:
         """Find the mode of benchmark b, starting from its last mode.
 
         This sets the `tangent_dual` of the benchmark. Returns the standardised
-        errors of models without their family, and the predicted standard
-        deviations of their accuracies, `(M, 1)` each.
+        errors of models predicted without their family, and the predicted
+        standard deviations of their accuracies, `(M, 1)` each.
         """
         single = self._unsolved(b, shared)
         single.start_dual = self.tangent_dual[[b]]

@@ -20,6 +20,9 @@ correlations are then
     on the same benchmark b    R_b = (1 - rho) A_b + rho A
     on different benchmarks    rho A
 
+If two models have different rho, the geometric mean of both takes the place of
+rho, and the geometric mean of both 1 - rho that of 1 - rho.
+
 Intervals. The curve (Eq. 2) turns exponents into accuracies, and the noise of
 a benchmark's items is added. The interval of a single accuracy runs between
 the accuracies at the limits of its exponent's interval, widened by the noise
@@ -303,7 +306,8 @@ class Joint:
     def _pair_excess(self) -> Floats:
         """Correlation of each pair of benchmarks minus the mean over pairs.
 
-        The shape is `(B, B)`. After `given`, all values are 0.
+        The shape is `(B, B)`. After `given`, all values are 0, as only the
+        mean correlation of each model (`rho`) is kept.
         """
         model = self.model
         if self.known is not None:
@@ -390,6 +394,8 @@ class Joint:
             # Correlations between models, which take long, are not needed.
             squares = _squares_of_sums(halves, self.rho)
             return squares[has_weight].item()
+        # The correlations R_b on one benchmark are those across benchmarks,
+        # plus those that only errors on the same benchmark have.
         across = self._across
         own = self.model_correlations - across
         square = np.einsum('ib,bij,jb->', halves, own, halves)
@@ -447,6 +453,7 @@ class Joint:
         n_models, n_benchmarks = self.mean.shape
         shape = n, n_models
         deviation = self.deviation
+        # As in `_square_of_sum`, R_b is `across` plus the rest.
         across = self._across
         common = rng.standard_normal(shape)
         common = common @ root_of_correlations(across)
@@ -634,10 +641,11 @@ class Joint:
         n_models, n_benchmarks = self.mean.shape
         distances = np.abs(observed - self.accuracies)
         errors = distances / self.expected_errors
-        # The fraction of an error that counts for other benchmarks. It is 1
-        # for cells without an accuracy, as fmax ignores NaN.
-        reduction = np.fmax(errors / LARGEST_ERROR, 1)
-        kept = 1 / reduction.T.ravel()
+        # How many times `LARGEST_ERROR` an error is, and at least 1. It is 1
+        # for cells without an accuracy, as fmax ignores NaN. The inverse is
+        # the fraction of the error that counts for other benchmarks.
+        times_limit = np.fmax(errors / LARGEST_ERROR, 1)
+        kept = 1 / times_limit.T.ravel()
         # On different benchmarks: the mean over pairs, plus each pair's
         # difference from this mean.
         of_models = self.model_correlations.mean(axis=0)

@@ -10,9 +10,14 @@ fitted; the root of this variance is the amount of the part:
     units     inner product of the units' deviations: the salience weights
     answers   inner product of the deviations of tokens of the right answers,
               on benchmarks that have texts of their own among the losses
-    bend      a smooth curve of the mean loss that bends toward better models
+    bend      a smooth curve of the mean loss: 0 up to the worst sound model,
+              it varies more the better a model is
     family    models of one family deviate together
     own       each model deviates by itself
+
+Spread and bend use the mean loss that a benchmark follows, and family the mean
+loss of all units. The words stand in docs/appendix/method.md, "Words of the
+code".
 """
 from collections.abc import Iterator
 from typing import TYPE_CHECKING

@@ -39,9 +39,10 @@ def measurement_factors(fitted: NDArray, families: Sequence[str],
         families (Sequence[str]): The family of each training model.
         losses (NDArray): Losses of the other models, `(M, K)`.
         columns (NDArray): Indices of the columns to look at.
-        least_share (float): A loss that, divided by the median loss of its
-            column, is below this share of the model's median is an odd one,
-            such as 0; so is a loss above the inverse of this share.
+        least_share (float): The ratio of a loss to the median loss of its
+            column is odd if it is below this share of the model's median
+            ratio, as that of a loss of 0 is, or above 1 / `least_share` times
+            the median ratio.
     """
     of_fitted = np.ones(len(fitted))
     of_others = np.ones(len(losses))
@@ -103,7 +104,7 @@ def _logs(ratios: NDArray, least_share: float) -> Floats:
     replaced by the median ratio of the model.
     """
     medians = np.median(ratios, axis=1, keepdims=True)
-    # Losses of a model whose median is 0 are all odd.
+    # Where the median of a model is 0, all of its losses count as odd.
     relative = np.divide(
         ratios, medians, out=np.zeros_like(ratios), where=medians > 0)
     is_odd = (relative < least_share) | (relative > 1 / least_share)
@@ -185,8 +186,8 @@ def _factors(constants: NDArray, usual: NDArray) -> Floats:
     # The median size of normal errors is .6745 standard deviations.
     deviation = np.nanmedian(sizes) / .6745
     # Constants are reported beyond a factor of 1.3 and 5 standard deviations.
-    # The factor was 1.25 until two sound models of one collection were named;
-    # tools/studies/LOG.md has what is found since.
+    # With 1.25, two sound models of one collection would be reported
+    # (tools/studies/LOG.md).
     least = max(np.log(1.3), 5 * deviation)
     is_far = np.abs(constants) > least
     return np.where(is_far, np.exp(constants), 1)

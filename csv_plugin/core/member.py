@@ -49,7 +49,7 @@ class Member:
             accuracies that are predicted without the model's family. It is
             a weighted sum over the models that hyper-parameters were fitted
             to. A restored member has no scores.
-        N_STEPS: Number of steps of a fit that progress is shown of: each
+        N_STEPS: Number of steps that a progress bar of a fit shows: each
             round, and the choices of floors, of amounts (twice) and of mean
             losses, and the posterior of all models.
         state: The arguments of `Fitted` that were learned, by name, such as
@@ -186,6 +186,7 @@ class Member:
         if n_means == 1:
             return
         advance()
+        # The mean losses of own answers come last.
         of_answers = self.standardiser.columns_of_answers
         scores = np.full((n_means, n_benchmarks), np.inf)
         for column in range(n_means - len(of_answers)):
@@ -298,11 +299,11 @@ class Member:
         return by_loss, by_token
 
     def _scaled_dual(self, b: int) -> NDArray:
-        """Return the weight of the kernel with each fitted model, `(N,)`.
+        """Return the factors of the kernel in a mean exponent, `(N,)`.
 
-        The exponent of a new model on benchmark b is its prior mean plus the
-        sum over the N fitted models of this weight times the kernel between
-        the new and the fitted model.
+        The mean exponent of a new model on benchmark b is its prior mean, plus
+        a constant, plus the sum over the N fitted models of this factor times
+        the kernel between the new and the fitted model.
         """
         fitted = self.fitted
         return fitted.scales[b]**2 * fitted.dual[b]
@@ -371,7 +372,7 @@ class Member:
 
 
 def spread_out(values: NDArray, most: int) -> Integers:
-    """Return the indices of at most `most` values, in ascending order.
+    """Return the indices, in ascending order, of at most `most` values.
 
     The chosen values are spread evenly over the ranks of all values.
     """
@@ -387,10 +388,10 @@ def rows_to_learn_from(values: NDArray, accuracies: NDArray,
                        most: int) -> Integers:
     """Return the row indices of the models to fit hyper-parameters to.
 
-    At most `most` models are spread evenly over the ranks of `values`, `(M,)`.
-    For each benchmark on which too few of these have an accuracy, up to
-    `LEAST_ROWS` models with an accuracy are added. `accuracies` are `(M, B)`,
-    NaN where there is none.
+    At most `most` models are spread evenly over the ranks of `values`, `(M,)`,
+    which are mean losses. For each benchmark on which too few of these have an
+    accuracy, up to `LEAST_ROWS` models with an accuracy are added.
+    `accuracies` are `(M, B)`, NaN where there is none.
     """
     rows = spread_out(values, most)
     for column in accuracies.T:

@@ -366,7 +366,9 @@ def run_noise(recipes: Sequence[ArrayLike],
     Student's t with d_1 degrees of freedom. The excess kurtosis of Student's t
     with d degrees of freedom is 6 / (d - 4), and the excess kurtosis of the
     mean of k runs is 1/k of a single run's. So the mean of k runs has
-    d = 4 + k (d_1 - 4); the code calls it `tails`. The variance of runs is
+    d = 4 + k (d_1 - 4). The code calls d_1 `freedom_of_run` and d `tails`. If
+    A and B have different numbers of runs, k is the smaller one, as the mean
+    of fewer runs has heavier tails. The variance of runs is
     itself estimated, with `known` degrees of freedom. A variance with d
     degrees of freedom has the relative variance 2/d, and the two relative
     variances add up, so 1/freedom = 1/known + 1/tails.
@@ -424,8 +426,10 @@ def items_noise(accuracies: tuple[float, float], n_items: int,
 def noise_of_sum(noises: Sequence[Noise], weights: ArrayLike) -> Noise:
     """Return the noise of a weighted sum of independent differences.
 
-    `weights` has a number for each of the noises. The degrees of freedom are
-    computed by the formula of Satterthwaite (Biometrics Bulletin 2(6), 1946).
+    `weights` has a number for each of the noises. The result is even: the
+    standard error of each noise counts, not its two half widths. The degrees
+    of freedom are computed by the formula of Satterthwaite (Biometrics
+    Bulletin 2(6), 1946).
     """
     errors = [noise.error for noise in noises]
     freedoms = [noise.freedom for noise in noises]

@@ -323,7 +323,7 @@ def rank_ranges(draws: NDArray, level: float) -> RankRanges:
     if n_models < 2:
         return RankRanges.unknown(n_models)
     best_first = np.argsort(-draws, axis=1)
-    # Sorting the indices in this order gives the position of each model.
+    # The inverse permutation has the position of each model in this order.
     drawn_ranks = 1 + np.argsort(best_first, axis=1)
     tail = (1 - level) / 2
     probabilities = [tail, 1 - tail]

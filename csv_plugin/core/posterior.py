@@ -41,15 +41,15 @@ one number for each accuracy, so the computing time does not depend on the
 number of columns of the losses.
 
 Hyper-parameters. They are logarithms: of the amounts, of the typical scale,
-and for each benchmark of its scale and its noise. The
-gradients of the evidence and of the cost of families left out are exact as
-long as tangents and `doubt` are constant. In the code of the gradients,
-`by_x` is the derivative of a cost with respect to x.
+and for each benchmark of its scale and its noise. The gradients of the
+evidence and of the cost of families left out are exact as long as tangents and
+`doubt` are constant. In the code of the gradients, `by_x` is the derivative of
+a cost with respect to x.
 
-There are two masks of benchmarks, `(B,)`. The shared hyper-parameters
-(amounts, typical scale, usual noise) are learned from the benchmarks where
-`learned_from` is True. A cost that is minimised is a sum over the benchmarks
-where `included` is True.
+There are two masks of benchmarks, `(B,)`. What benchmarks share (the amounts,
+the typical scale, and the usual noise, which is the mean of their relative
+noises) is learned from the benchmarks where `learned_from` is True. A cost
+that is minimised is a sum over the benchmarks where `included` is True.
 """
 from collections.abc import Callable
 from functools import cached_property
@@ -356,6 +356,8 @@ class Posterior:
               cost: NDArray) -> tuple[NDArray, NDArray]:
         """Return the dual after a step toward `aim`, and its cost.
 
+        `aim` is the dual that solves the model with the current tangents.
+
         The duals are `(B, M)`, the costs `(B,)`. `cost` is the cost of `dual`,
         before the step. The dual of a benchmark does not change if no length
         of the step reduces its cost.
@@ -484,6 +486,7 @@ class Posterior:
         by_typical -= scales_away.sum() / settings.scale_width
         by_scales = scales_away / settings.scale_width
         # The usual noise is a mean over the benchmarks that are learned from.
+        # Both derivatives are divided by the width of noise at the end.
         by_usual = usual_away - noise_away.sum()
         by_usual /= learned_from.sum()
         by_noise = noise_away.copy()
@@ -593,9 +596,9 @@ class Posterior:
             by_dual[:, rows] += _times(of_errors, by_error)
             # The derivatives with respect to E: the cost depends on E through
             # e, and through the diagonal of E, the variances.
-            by_covariance = products_of_pairs(by_error, dual[:, rows])
-            add_to_diagonals(by_covariance, by_variance)
-            by_block = of_errors @ by_covariance @ of_errors
+            by_errors = products_of_pairs(by_error, dual[:, rows])
+            add_to_diagonals(by_errors, by_variance)
+            by_block = of_errors @ by_errors @ of_errors
             block = np.ix_(benchmarks, rows, rows)
             by_inverse[block] -= by_block
         by_inverse = _symmetric(by_inverse)
@@ -667,7 +670,8 @@ class Posterior:
                included: NDArray) -> NDArray:
         """Return hyper-parameters of least cost.
 
-        Only the hyper-parameters with the indices `free` change.
+        Only the hyper-parameters with the indices `free` change. `cost` is
+        `evidence_cost` or `cost_of_exponents`.
         """
         # scipy.optimize takes long to load, and only fits need it.
         from scipy.optimize import minimize
@@ -736,8 +740,8 @@ class Posterior:
         """
         mean, variance = self.families_left_out()
         floor = self.floor
-        # Few nodes, as many fits are compared and exponents of fitted models
-        # are not very uncertain.
+        # Few nodes of the quadrature, as many fits are compared and exponents
+        # of fitted models are not very uncertain.
         predicted, deviation = moments(
             mean, variance, floor, self.noise, n_nodes=9)
         errors = self.accuracies - predicted

@@ -21,7 +21,7 @@ from csv_plugin.core.formatting import (ANY, first_names, interval, number,
 from csv_plugin.core.text_tables import wrapped
 
 #: Stands for the method in keys of `Predictions.missing` that are about an
-#: observed accuracy.
+#: observed accuracy (`Predictions.observed`).
 OBSERVED = 'observed'
 #: Name of the method in a table with the predictions of one predictor.
 PREDICTED = 'predicted'
@@ -602,9 +602,9 @@ class Predictions(PublicNames):
         wide_low = np.maximum(values - below, 0)
         wide_high = np.minimum(values + above, 1)
         # Where all items were run, the limits stay as they are.
-        fewer = noise > 0
-        low = np.where(fewer, wide_low, low)
-        high = np.where(fewer, wide_high, high)
+        ran_fewer_items = noise > 0
+        low = np.where(ran_fewer_items, wide_low, low)
+        high = np.where(ran_fewer_items, wide_high, high)
         return low, high
 
     def covered(self, method: str) -> Booleans:
@@ -773,7 +773,8 @@ class Miss:
 
         It is the observed minus the predicted accuracy, divided by the width
         of the interval between the prediction and the limit on the side of the
-        observed accuracy. It is infinite if only this width is 0.
+        observed accuracy. It is infinite if this width is 0 and the
+        accuracies differ.
         """
         difference = self.observed - self.predicted
         if difference > 0:

@@ -129,8 +129,8 @@ class BenchmarkFit:
     `chance` is the accuracy of random guessing, a fraction; `n_items` is 0 if
     unknown. `fit_models` are the fitted models with an accuracy on this
     benchmark. `main` is True if the benchmark counts in means over benchmarks.
-    `at_chance` is True if all accuracies lie within the noise of the items
-    above chance, or all are 1, so that nothing can be predicted yet. `error`
+    `at_chance` is True if no accuracy exceeds chance by more than the noise of
+    items, or all are 1, so that nothing can be predicted yet. `error`
     is the root mean squared error of the predictions `Predictor.left_out`, a
     fraction; it is NaN if the models are of a single family. `expected_error`
     is the median of the standard deviations that were predicted for these
@@ -342,12 +342,12 @@ class Predictor(PublicNames):
     def weights(self, benchmark: str) -> Floats:
         """Return the salience weight of every column, `(K,)`.
 
-        It is the share of the column in the sum of `slopes`, divided by the
-        share of the column in the mean loss. So all weights are 1 if the
-        slopes are proportional to the shares in the mean loss. Both are shares
-        among the columns of the mean loss. The weight is NaN for all other
-        columns, such as tokens of answers. Raises an `InputError` if there is
-        no such benchmark.
+        It is minus the slope of the column (`slopes`), divided by the share of
+        the column in the mean loss, and scaled to a mean of 1, or of -1 if
+        accuracies rise with losses. With equal weights, accuracies depend on
+        the mean loss alone. The weight is NaN for columns that are not in the
+        mean loss, such as tokens of answers. Raises an `InputError` if there
+        is no such benchmark.
         """
         slopes = self.slopes(benchmark)
         return _weights(slopes, self.columns.uniform)
@@ -502,6 +502,8 @@ class Predictor(PublicNames):
             of_models = known.reindexed(models, self.names)
             observed = of_models.values
             is_far = joint.is_surprising(observed)
+            # Predictions, before they are conditioned, that a known accuracy
+            # contradicts.
             contradicted = np.where(is_far, joint.accuracies, np.nan)
             joint = joint.given(observed)
         table = self.predictions(joint, models, level)

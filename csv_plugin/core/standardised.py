@@ -148,7 +148,7 @@ class Standardised:
         return (self.mean_losses @ shares).T
 
     def worst_losses(self, followed: NDArray) -> Floats:
-        """Return the largest mean loss of a sound model, `(B,)`.
+        """Return the largest mean loss of a sound fitted model, `(B,)`.
 
         `followed`, `(B, M)`, are the mean losses that the benchmarks follow.
         """
@@ -190,6 +190,7 @@ class Standardiser:
         self.typical = typical_losses(losses.units)
         self.reliability = np.ones(n_units)
         if n_units > 2:
+            # The losses on two units do not show the noise of each of them.
             # First, all units have the noise 1. This shows which models are
             # sound, and the noise of units is estimated from them.
             values = self._values(losses)
@@ -343,6 +344,7 @@ class Standardiser:
             if len(names) > 1:
                 groups = [sources == name for name in names]
         elif n_units > 2:
+            # Two units have no group but that of both.
             groups = self._clusters(values)
         # `(G, K)`, also without any group.
         is_member = np.reshape(groups, (-1, n_units))
@@ -476,7 +478,8 @@ def typical_losses(losses: NDArray) -> Floats:
     ordered = losses
     ordered[~above] = np.inf
     ordered.sort(axis=0)
-    # The indices of the two losses in the middle, or twice the same index.
+    # The indices of the two losses in the middle, or twice the same index. An
+    # index of -1, where no loss is above 0, gets the median 1 below.
     lower_indices = (n_above - 1) // 2
     upper_indices = n_above // 2
     upper_indices = np.minimum(upper_indices, n_models - 1)

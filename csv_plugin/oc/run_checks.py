@@ -92,8 +92,8 @@ def check_options(options: Iterable[str]) -> None:
 
     `options` are the names of the options that a config gives it.
     """
-    of_host = inspect.signature(DefaultSummarizer).parameters
-    known = [*_OPTIONS, *of_host]
+    of_opencompass = inspect.signature(DefaultSummarizer).parameters
+    known = [*_OPTIONS, *of_opencompass]
     # OpenCompass fills in the config.
     known.remove('config')
     for name in options:
@@ -200,6 +200,7 @@ def with_common_groups(groups: Sequence[Entry],
 
 
 def _names_of(groups: Sequence[Entry]) -> list[str]:
+    """Return the names of summary groups."""
     return [group['name'] for group in groups]
 
 
@@ -256,6 +257,7 @@ def names_in_run(pairs: Any, datasets: Sequence[Any],
         benchmarks.append(benchmark)
         if not isinstance(name, str):
             with_metric.append(name)
+    # Only checked: names with a metric must be pairs, too.
     _pairs('benchmarks', with_metric,
            "such as ('my_mmlu', 'accuracy') for a metric")
     check_unique('benchmarks of PredictedSummarizer', benchmarks)
@@ -298,7 +300,8 @@ def _one_typing_error(first: str, second: str) -> bool:
     same_end = os.path.commonprefix(backward)
     same = len(same_start) + len(same_end)
     swapped = same == longest - 2 and sorted(first) == sorted(second)
-    # The common beginning and the common end may overlap.
+    # The common beginning and end may overlap, as in 'aa' and 'aaa', so the
+    # shorter name limits them.
     return swapped or min(same, shortest) >= longest - 1
 
 
@@ -344,8 +347,8 @@ def _wrong_name(name: str, near: Sequence[str], what: str) -> InputError:
 def _pairs(what: str, values: Any, example: str) -> list[tuple[str, Any]]:
     """Return values of a config as pairs whose first element is a string.
 
-    An `InputError`, which shows the `example` of such pairs, if they are
-    anything else.
+    Raises an `InputError`, which shows the `example` of such pairs, if they
+    are anything else.
     """
     error = InputError(f'{what} of {_SUMMARIZER}', f'pairs, {example}',
                        repr(values)[:80], f'Write {what} as a list of pairs.')

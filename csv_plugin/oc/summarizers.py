@@ -155,9 +155,9 @@ class PredictedSummarizer(DefaultSummarizer):
         width = min(terminal_width(), WIDTH)
         files = f'{self.summary_file} has all metrics'
         if board is not None:
-            rest = f'{self.leaderboard_stem}.txt'
-            print(f'\n{as_short_text(board, width, rest)}')
-            files += f', {rest} all predictions and marks'
+            leaderboard_file = f'{self.leaderboard_stem}.txt'
+            print(f'\n{as_short_text(board, width, leaderboard_file)}')
+            files += f', {leaderboard_file} all predictions and marks'
         line = f'Written to {shown_path(self.folder)}: {files}.'
         print(f'\n{wrapped([line], width)}')
         # Without any prediction, there is nothing that a page could show.

@@ -34,8 +34,7 @@ FIELDS = ('model', 'benchmark', 'predictor', 'observed', 'items', 'predicted',
 
 #: Numbers of items by model and benchmark.
 Items = Mapping[tuple[str, str], int]
-#: Maps the name of each model that is shown to its name in the files of a
-#: run.
+#: Maps each model's name in tables to its name in the files of a run.
 Folders = Mapping[str, str]
 
 
@@ -46,10 +45,10 @@ class Leaderboard:
     The methods of `predictions` are the labels of predictors. `notes`, one
     line each, explain marks, give the reasons for missing values, and make
     remarks. `overall` has means over benchmarks, and ranks. `known` are
-    accuracies that the predictions are conditioned on. Its models have the
-    names in the files of the run, which are the values of `folders`, not the
-    names that are shown. `items` has the numbers of items on which observed
-    accuracies were measured, where known.
+    accuracies that the predictions are conditioned on. The models of `known`
+    have the names in the files of the run, which are the values of `folders`,
+    not the names that are shown. `items` has the numbers of items on which
+    observed accuracies were measured, where known.
     """
     predictions: Predictions
     folders: Folders
@@ -248,11 +247,12 @@ def predict_run(work_dir: FilePath,
                 ) -> tuple[Leaderboard, ColumnsByLabel]:  # yapf: disable
     """Return the leaderboard of a run, and the feature columns of its models.
 
-    `predictors` maps labels to predictors, or to a `Missing` with the reason
-    why a predictor is unusable. `observed` has an entry for each model and
-    each of the `fitted_benchmarks`: an accuracy, or a `Missing` with the
-    reason why there is none. `progress` wraps the loop over models. The
-    docstring of `predict_columns` explains `known`, `items` and `families`.
+    `work_dir` is the folder of the run. `predictors` maps labels to
+    predictors, or to a `Missing` with the reason why a predictor is unusable.
+    `observed` has an entry for each model and each of the
+    `fitted_benchmarks`: an accuracy, or a `Missing` with the reason why there
+    is none. `progress` wraps the loop over models. The docstring of
+    `predict_columns` explains the other arguments.
     """
     read = partial(read_run_dump, work_dir)
     names = list(folders.values())
@@ -328,6 +328,7 @@ def _copies(columns: ColumnsByLabel, predictors: Predictors) -> list[str]:
     for label, predictor in predictors.items():
         if isinstance(predictor, Missing):
             continue
+        # The columns of the mean loss.
         counted = predictor.columns.uniform != 0
         losses = predictor.fit.losses[:, counted]
         fitted = dict(zip(predictor.fit_models, losses))

@@ -82,16 +82,16 @@ def legend_notes(predictions: Predictions,
 
 
 class _Gap(NamedTuple):
-    """Missing numbers of one model in one column, all for the same reason."""
+    """Key of missing numbers of one model in one column, for one reason."""
     column: str
     model: str
     reason: str
 
 
 class _GapOfModels(NamedTuple):
-    """Missing numbers in one column, for the same reason and benchmarks.
+    """Key of missing numbers in one column, for one reason and benchmarks.
 
-    They are missing for one or more models.
+    The numbers of one or more models are missing.
     """
     column: str
     reason: str
@@ -99,7 +99,7 @@ class _GapOfModels(NamedTuple):
 
 
 class _GapOfColumns(NamedTuple):
-    """Missing numbers in one or more columns, all for the same reason.
+    """Key of missing numbers in one or more columns, for one reason.
 
     In each column, the numbers of the same models and benchmarks are missing.
     """
@@ -181,8 +181,8 @@ def _on_misses(predictions: Predictions) -> str:
     high = predictions.high[:, :, 0]
     # No accuracy can lie outside an interval from 0 to 1.
     can_miss = (low > 0) | (high < 1)
-    counted = predictions.held_out(method) & can_miss
-    n_cells = counted.sum()
+    judged = predictions.held_out(method) & can_miss
+    n_cells = judged.sum()
     n_expected = (1 - predictions.level) * n_cells
     # Maximum number of accuracies that are named.
     most = 4
@@ -249,9 +249,9 @@ def item_notes(predictions: Predictions, items: Mapping[tuple[str, str],
         if most > least:
             shown += f' to {most}'
         yield (
-            f'observed on {name}: of {shown} items, a part of the benchmark. '
-            'Intervals are widened by the noise of so few items before '
-            'accuracies outside of them are counted.')
+            f'observed on {name}: on {shown} items only. Intervals are '
+            'widened by the noise of so few items before accuracies outside '
+            'of them are counted.')
 
 
 def _of_means(predictions: Predictions, overall: Overall) -> Iterator[str]:
@@ -287,14 +287,14 @@ def why_outside_means(predictions: Predictions, overall: Overall) -> str:
     """Return why means leave out main benchmarks, '' if they do not."""
     outside = {*predictions.main} - {*overall.benchmarks}
     not_yet = outside.intersection(predictions.not_yet)
-    reasons = []
+    found = []
     if outside != not_yet:
-        reasons.append('too many accuracies or predictions are missing')
+        found.append('too many accuracies or predictions are missing')
     if not_yet:
-        reasons.append('nothing is predictable yet')
-    if not reasons:
+        found.append('nothing is predictable yet')
+    if not found:
         return ''
-    return f'on other benchmarks, {", or ".join(reasons)}'
+    return f'on other benchmarks, {", or ".join(found)}'
 
 
 def mean_notes(overall: Overall, level: float) -> Iterator[str]:
@@ -435,7 +435,7 @@ def outlier_notes(predictor: Predictor, with_error: bool = False) -> list[str]:
         for model in farthest_first:
             size = outliers[model]
             named.append(f'{model} ({size:.1f} times the expected error)')
-        lines.append('Outliers among the training models, which count less: '
+        lines.append('Outliers, which count less than other training models: '
                      f'{first_names(named)}. Check their losses and '
                      'accuracies.')
     error = left_out_line(predictor)
@@ -459,9 +459,9 @@ def left_out_line(predictor: Predictor) -> str:
     if predictor.leaves_families_out:
         of_models = 'families left out'
     without_outliers = ''
-    is_sound = ~np.isin(predictor.fit_models, list(predictor.outliers))
-    without = known_mean(judged_errors(predictor, is_sound))
-    if not (is_sound.all() or math.isnan(without)):
+    is_inlier = ~np.isin(predictor.fit_models, list(predictor.outliers))
+    without = known_mean(judged_errors(predictor, is_inlier))
+    if not (is_inlier.all() or math.isnan(without)):
         without_outliers = f' ({percent(without):.1f} without the outliers)'
     return (
         f'Mean absolute error of {of_models}: '
@@ -520,20 +520,20 @@ def _too_few(n: int, n_families: int) -> str:
     The text is empty if there are enough models and families.
     """
     if not n:
-        return 'left out, as no model to fit to was run there.'
+        return 'left out, as none of the models to fit to was run on it.'
     if n_families < 2:
         result = ('no family can be left out, so that nothing shows how far '
                   'errors go')
     elif n_families < _ENOUGH_FAMILIES:
-        result = ('where one family is left out, a single one remains to '
-                  'predict it from, so that little shows how far errors go')
+        result = ('with one family left out, only one remains to predict it '
+                  'from, so that little shows how far errors go')
     elif n < _ENOUGH:
         result = 'intervals are wide, and may still be too narrow'
     else:
         return ''
     noun = 'family' if n_families == 1 else 'families'
     too_few = 'models' if n < _ENOUGH else 'families'
-    return (f'too few {too_few} to fit to, {n} of {n_families} {noun}: '
+    return (f'too few {too_few} to fit to, {n} in {n_families} {noun}: '
             f'{result}. {_WOULD_DO}.')
 
 
@@ -546,11 +546,12 @@ def chance_notes(accuracies: AccuracyTable,
     they are near chance, but the number of items is unknown, so that nothing
     tells whether they are above it. Arguments are as in `shortage_notes`.
     """
-    # A benchmark is named if at least `least_models` models ran it. The best
-    # accuracy must be more than `n_errors` standard errors below the chance
-    # level, or less than `n_errors` standard errors above it. An unknown
-    # number of items is taken to be `usual_items` for the former and
-    # `few_items` for the latter.
+    # A benchmark is named if at least `least_models` models ran it, and if the
+    # best accuracy is
+    # * more than `n_errors` standard errors below the chance level (of
+    #   `usual_items` items, if their number is unknown), or
+    # * less than `n_errors` standard errors above it, where the number of
+    #   items is unknown and taken to be `few_items`.
     usual_items = 1000
     few_items = 200
     least_models = 3
@@ -592,9 +593,9 @@ def family_notes(
 
     Equal losses are reported if the models have different families, and more
     than one loss each. `families` and `losses` map models to values; `losses`
-    has all losses of each model as an array of any shape. Other models with
-    losses of the training models `fitted` are left to `copy_notes`, and models
-    of one family to `twin_notes`.
+    has all losses of each model as an array of any shape. New models that
+    copy training models, `fitted`, are left to `copy_notes`, and models of one
+    family to `twin_notes`.
     """
     lines = []
     in_use = [families[model] for model in losses]
@@ -635,8 +636,8 @@ def _twins(losses: Mapping[str, NDArray],
            fitted: Collection[str]) -> Iterator[list[str]]:
     """Yield groups of models with exactly the same losses.
 
-    Arguments are as in `family_notes`. Models with the losses of a training
-    model are left out, but for other training models.
+    Arguments are as in `family_notes`. Of a group that contains training
+    models, only these are kept.
     """
     for equal in equal_models(losses):
         models = [model for model in equal if model in fitted] or equal
@@ -655,20 +656,20 @@ def copy_notes(fitted: Mapping[str, NDArray],
     predict, which may be training models. A single loss for each model may be
     the same by chance, if it is rounded, so then there is no line on copies.
     """
-    losses = {model: hash_of(part) for model, part in fitted.items()}
+    hashes = {model: hash_of(part) for model, part in fitted.items()}
     model_of: dict[bytes, str] = {}
-    for model, own_losses in losses.items():
-        model_of.setdefault(own_losses, model)
+    for model, own_hash in hashes.items():
+        model_of.setdefault(own_hash, model)
     copies = []
     renamed = []
     for model, part in predicted.items():
-        own_losses = hash_of(part)
-        if losses.get(model) == own_losses:
+        own_hash = hash_of(part)
+        if hashes.get(model) == own_hash:
             continue
-        if model in losses:
+        if model in hashes:
             renamed.append(model)
-        if own_losses in model_of and part.size > 1:
-            original = model_of[own_losses]
+        if own_hash in model_of and part.size > 1:
+            original = model_of[own_hash]
             copies.append(f'{model} (same losses as {original})')
     lines = []
     if copies:

@@ -44,7 +44,7 @@ over {n_main} main benchmarks. The leaderboard has errors of means, which are
 smaller than means of errors.
 """
 #: Legend of the cell `(any)`, where a table has one.
-_ANY = (f'({ANY}): all intervals reach from chance, or below, to 100 %, so no '
+_ANY = (f'({ANY}): all intervals reach from chance or less to 100 %, so no '
         'accuracy can lie outside.')
 
 #: Mark on the name of a benchmark that is not predictable yet, and its legend.

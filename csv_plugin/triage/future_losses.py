@@ -90,7 +90,7 @@ def _exponents(predictor: Predictor, table: FeatureTable,
 
 
 def log_losses(predictor: Predictor, losses: NDArray) -> Floats:
-    """Return logarithms of losses, `(M, K)`, as the predictor takes them.
+    """Return logarithms of losses, `(M, K)`, in which runs are forecast.
 
     The lower bound of the losses on a unit is `settings.least` times the
     median loss of the training models. For columns that are single tokens,
@@ -98,7 +98,7 @@ def log_losses(predictor: Predictor, losses: NDArray) -> Floats:
     """
     settings = predictor.model.settings
     token_columns = predictor.fit.units.tokens
-    # Smaller losses count as this loss, since 0 has no logarithm.
+    # The least lower bound, for columns whose median is 0: 0 has no logarithm.
     tiny = 1e-150
     medians = np.median(predictor.fit.losses, axis=0)
     least = np.maximum(settings.least * medians, tiny)

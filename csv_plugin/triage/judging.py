@@ -107,7 +107,7 @@ def judge(
     if unknown. `refused` maps the checkpoints whose dumps could not be used to
     the reasons, which become notes.
     """
-    # Checkpoints without features are in no run twice, either.
+    # Checkpoints that are left out must not be in both, either.
     _check_apart(checkpoints, history)
     chosen = _with_features(checkpoints, features)
     past = _with_features(history, features)
@@ -135,6 +135,7 @@ def judge(
     losses = dict(zip(names, features.select(names).values))
     notes += notes_on_copies('Checkpoints', equal_models(losses))
     notes += notes_on_runs(measure, runs, earlier, not_forecast)
+    # Only budgets in the same unit can be compared.
     if unit_of_training([*past.values()]) == measure:
         notes += notes_on_budgets(measure, runs, earlier, not_forecast)
     notes += notes_on_backtests(predictor, features, runs, earlier)
@@ -144,11 +145,11 @@ def judge(
 
 def _ends_of_runs(predictor: Predictor, columns: Columns, runs: Sequence[Run],
                   earlier: EarlierRuns,
-                  measure: str) -> tuple[list['_Ahead'], dict[str, str]]:
+                  measure: str) -> tuple[list['_PlannedEnd'], dict[str, str]]:
     """Return the ends of runs, and why some runs have no forecast, by name.
 
-    A finished run needs no forecast. Its losses are in `columns`, and
-    `measure` is the unit of training.
+    A finished run needs no forecast. Forecast losses have the columns
+    `columns`. `measure` is the unit of training, 'tokens' or 'steps'.
     """
     ends = []
     not_forecast = {}
@@ -169,7 +170,7 @@ def _ends_of_runs(predictor: Predictor, columns: Columns, runs: Sequence[Run],
                 continue
         tokens = float(run.tokens[-1])
         end = TrainingEnd(run.name, tokens, run.budget)
-        ends.append(_Ahead(end, run.checkpoints[-1], losses))
+        ends.append(_PlannedEnd(end, run.checkpoints[-1], losses))
     return ends, not_forecast
 
 
@@ -246,7 +247,7 @@ def judge_sizes(predictor: Predictor, features: FeatureTable,
             reason = why_impossible(predictor, at_end)
         if reason is None:
             end = TrainingEnd(name, 0., size.tokens)
-            ends.append(_Ahead(end, None, forecast))
+            ends.append(_PlannedEnd(end, None, forecast))
         else:
             not_forecast[name] = reason
             notes.append(f'{name}: nothing is forecast, as {reason}')
@@ -266,7 +267,7 @@ def _families(predictor: Predictor,
     return families
 
 
-class _Ahead(NamedTuple):
+class _PlannedEnd(NamedTuple):
     """The end of a run, or of the training of a size, before it is judged.
 
     `last` is the last checkpoint of the run; it is None for a size. `losses`
@@ -287,7 +288,7 @@ def _losses_at_end(predictor: Predictor, columns: Columns, model: str,
 
 
 def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
-            ends: Sequence[_Ahead], measure: str, notes: Sequence[str],
+            ends: Sequence[_PlannedEnd], measure: str, notes: Sequence[str],
             not_forecast: Mapping[str, str],
             known: Optional[AccuracyTable]) -> Triage:
     """Predict checkpoints and ends together, so that errors are correlated.
@@ -315,6 +316,7 @@ def _triage(predictor: Predictor, features: FeatureTable, runs: Sequence[Run],
             families[model] = end.name
             at_end = _losses_at_end(predictor, features.columns, model, losses)
             tables.append(at_end)
+        # A size has no last checkpoint, but always a forecast of its losses.
         assert model is not None
         model_of[end.name] = model
         all_losses.append(losses)

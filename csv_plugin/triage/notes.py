@@ -26,7 +26,7 @@ def notes_on_runs(measure: str, runs: Sequence[Run], earlier: EarlierRuns,
     several runs are one line.
     """
     if measure == 'steps':
-        # The tokens may be known by other means, as in `watch`.
+        # This does not say that the tokens are unknown: `watch` may know them.
         yield ('The names of the checkpoints contain no tokens, so training '
                'is measured in steps.')
     named: dict[str, list[str]] = {}

@@ -114,10 +114,10 @@ class LossLaw:
 
 def back_test(logs: NDArray, models: Sequence[ModelInfo],
               is_new: bool) -> Floats:
-    """Return E errors of the law in logarithms of losses, `(E, K)`.
+    """Return errors of the law in logarithms of losses, `(n_errors, K)`.
 
     `logs`, `(n, K)`, are logarithms of the losses of n models. Errors are
-    divided by `_growth`. There are no errors (E = 0) if no back-test is
+    divided by `_growth`. There are none (n_errors = 0) if no back-test is
     possible. `is_new` says that the errors are for a target of a new family:
     then whole families are left out, not single models.
     """
@@ -159,8 +159,8 @@ def _errors(logs: NDArray, models: Sequence[ModelInfo],
     """Return the errors of laws on held-out models, `(E, K)`.
 
     In each split, a law is fitted to the first group of models, and predicts
-    the second group. Errors are divided by `_growth`, so that they are valid
-    within the range of compute. A split gives no errors if all models of the
+    the second group. Errors are divided by `_growth`, so that they hold for
+    compute within the range. A split gives no errors if all models of the
     first group have the same size or the same number of tokens.
     """
     n_units = logs.shape[1]
@@ -263,8 +263,8 @@ def check_target(models: Mapping[str, ModelInfo], params: float,
     )
     for option, number, least, unit in checks:
         if number < least:
-            # In billions it may be meant if that is a size between a
-            # thousandth of the smallest model and a thousand times of it.
+            # The number is probably meant in billions if that makes it a
+            # thousandth (`least`) to a thousand times of the smallest model.
             in_billions = 1e9 * number
             most = least / least_share**2
             remedy = 'Forecast a model of a size like those of the models.'

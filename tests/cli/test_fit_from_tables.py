@@ -311,7 +311,8 @@ def test_a_benchmark_without_a_score_is_left_out(tmp_path, call, capsys, more):
     assert main([*call, *more.split()]) == 0
     said = capsys.readouterr().out
     assert said.count('none: ') == said.count(
-        'warning: none: left out, as no model to fit to was run there.')
+        'warning: none: left out, as none of the models to fit to was run '
+        'on it.')
     assert 'mean of 2 ' in said
     rows = csv_rows(tmp_path / 'out/predictions.csv')
     assert {row['benchmark'] for row in rows} == {'easy', 'hard', 'pair'}

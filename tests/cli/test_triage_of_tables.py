@@ -203,7 +203,7 @@ def test_the_fit_is_shown_and_kept(options, tmp_path, capsys):
               [row.values() for row in rows])
     assert salience.main(options) == 0
     printed = ' '.join(capsys.readouterr().out.split())
-    assert 'Outliers among the training models, which count less: a@10' in (
+    assert 'Outliers, which count less than other training models: a@10' in (
         printed)
     assert salience.main(['fit', *options[1:-1], f'{tmp_path}/fit']) == 0
     fitted = ' '.join(capsys.readouterr().out.split())
@@ -306,7 +306,7 @@ def test_a_size_is_forecast(sized, tmp_path, capsys):
     assert told['notes'][1].startswith('Mean absolute error of families')
     del told['notes'][1]
     assert told['notes'] == [
-        'none: left out, as no model to fit to was run there.',
+        'none: left out, as none of the models to fit to was run on it.',
         'The law of losses was fitted to 6 models.',
         'The largest target has 78 times the compute of the largest model. '
         'Few forecasts beyond 30 times its compute were checked.'

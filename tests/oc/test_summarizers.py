@@ -275,7 +275,7 @@ def test_accuracies_of_a_few_items_are_judged_by_their_noise(
     config.datasets[1].reader_cfg.test_range = '[0:6]'
     few, text = outside()
     assert few < alone
-    assert 'observed on hard: of 6 items, a part of the' in text
+    assert 'observed on hard: on 6 items only' in text
     # Those that another program shows of the run are judged alike.
     items = json.loads(
         (run / f'summary/leaderboard_{TIME}.json').read_text('utf-8'))['items']

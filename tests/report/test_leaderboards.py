@@ -462,5 +462,5 @@ def test_accuracies_of_a_part_of_the_items_have_more_noise(
         columns, {'m': 'm'}, {'p': fitted}, {'p': 'file'}, {('m', 'easy'): .5},
         items={('m', 'easy'): n_items})  # yapf: disable
     np.testing.assert_allclose(board.predictions.more_noise, [[[more]]])
-    told = [note for note in board.notes if 'a part of the' in note]
+    told = [note for note in board.notes if 'items only' in note]
     assert len(told) == (more > 0)

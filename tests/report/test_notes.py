@@ -116,7 +116,7 @@ def test_all_training_models_are_outliers():
     """Then no error is left without them."""
     predictor = predictor_of_outliers(at_chance=False)
     assert outlier_notes(predictor) == [
-        'Outliers among the training models, which count less: b (4.0 times '
+        'Outliers, which count less than other training models: b (4.0 times '
         'the expected error), a (3.5 times the expected error). Check their '
         'losses and accuracies.',
         'Mean absolute error of families left out: 10.0 points, over 1 '
@@ -133,7 +133,7 @@ def test_outliers_without_an_error_that_counts():
     """No error is stated if all benchmarks are at chance."""
     note, = outlier_notes(predictor_of_outliers(at_chance=True))
     assert note == (
-        'Outliers among the training models, which count less: b (4.0 times '
+        'Outliers, which count less than other training models: b (4.0 times '
         'the expected error), a (3.5 times the expected error). Check their '
         'losses and accuracies.')
 
@@ -242,10 +242,10 @@ def test_models_without_a_mean(part):
 
 
 @pytest.mark.parametrize('n_models, n_families, line', [
-    (3, 1, 'too few models to fit to, 3 of 1 family: no family can be left'),
-    (20, 1, 'too few families to fit to, 20 of 1 family: no family can be '),
-    (8, 4, 'too few models to fit to, 8 of 4 families: intervals are wide,'),
-    (20, 2, 'too few families to fit to, 20 of 2 families: where one family '),
+    (3, 1, 'too few models to fit to, 3 in 1 family: no family can be left'),
+    (20, 1, 'too few families to fit to, 20 in 1 family: no family can be '),
+    (8, 4, 'too few models to fit to, 8 in 4 families: intervals are wide,'),
+    (20, 2, 'too few families to fit to, 20 in 2 families: with one family '),
     (9, 3, ''),
 ])  # yapf: disable
 def test_what_comes_of_too_few_models(n_models, n_families, line):
@@ -267,8 +267,9 @@ def test_models_that_were_not_run_do_not_count():
                           np.zeros(3, int))
     families = {model: model[-1] for model in models}
     few, none = shortage_notes(table, families, models)
-    assert few.startswith('few: too few models to fit to, 2 of 2 families')
-    assert none == 'none: left out, as no model to fit to was run there.'
+    assert few.startswith('few: too few models to fit to, 2 in 2 families')
+    assert none == ('none: left out, as none of the models to fit to was run '
+                    'on it.')
 
 
 def test_chance_levels_that_cannot_be():

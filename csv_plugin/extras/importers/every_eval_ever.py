@@ -190,10 +190,10 @@ def _files(paths: Iterable[FilePath]) -> Iterator[Path]:
 
 def _cells(path: Path, wanted: Sequence[str],
            left_out: LeftOut) -> Iterator[Cell]:
-    """Yield the accuracies in the record `path`.
+    """Yield the accuracies in the record in the file `path`.
 
     `wanted` are names or patterns of evaluations; if empty, all are read.
-    `left_out` takes the record or the results that cannot be used.
+    What cannot be used, the record or results of it, is added to `left_out`.
     """
     try:
         record = read_json_part(path, _REMEDY)
