@@ -36,7 +36,8 @@ test-long: $(TOOLS)
 coverage: $(TOOLS)
 	$(PYTEST) -m 'not long' --cov --cov-fail-under=95
 
-# How many of a hundred planted bugs no quick test notices.
+# How many of a hundred planted bugs no test notices. Slow tests run where the
+# quick ones notice nothing.
 mutants: $(TOOLS)
 	$(VENV) tools/mutants.py --sample 100 --seed 0
 

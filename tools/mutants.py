@@ -4,9 +4,13 @@
 
 A bug is a comparison, an operator, a number or a flag that is changed. The
 quick tests run once to learn which of them run which lines; each bug then
-meets only the tests that run its line, in a copy of the project. If the line
-runs at import, these are the tests that run any line of its module, or all
-tests if its module has no function. A bug that no quick test runs survives.
+meets only the quick tests that run its line, in a copy of the project. If none
+does, as when the line runs at import, these are the tests that run any line of
+its module, or all tests if none runs any.
+
+A bug that no quick test notices meets slow tests, too: those of the files
+whose quick tests run its line or, if there are none, those of the files named
+after its module. A bug that they do not notice, either, survives.
 """
 import argparse
 import ast
@@ -23,6 +27,7 @@ from queue import Queue
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+import pytest
 from coverage import CoverageData
 from tqdm import tqdm
 
@@ -33,11 +38,11 @@ MOST_TESTS = 200
 #: Smaller numbers are tolerances, of which none is right to a factor of two.
 LEAST_NUMBER = 1e-3
 #: After so many seconds a bug counts as noticed: it made something endless.
+#: The slow tests of one file take less than 60.
 PATIENCE = 300
-PYTEST = [
-    sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', '-m',
-    'not slow and not long'
-]
+PYTEST = [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider']
+QUICK = 'not slow and not long'
+SLOW = 'slow and not long'
 SWAPS: dict[type, type] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn,
@@ -148,8 +153,9 @@ def tests_by_line(place: Path,
     """Which quick tests run a line, by file and line."""
     environment = {**os.environ, 'PYTHONPATH': str(place)}
     subprocess.run([
-        *PYTEST, '-n', '2', '--dist', 'loadfile', '--cov=csv_plugin',
-        '--cov-context=test', '--cov-report=', *test_files(rooms)
+        *PYTEST, '-m', QUICK, '-n', '2', '--dist', 'loadfile',
+        '--cov=csv_plugin', '--cov-context=test', '--cov-report=',
+        *test_files(rooms)
     ], cwd=place, env=environment, check=True)  # yapf: disable
     data = CoverageData(str(place / '.coverage'))
     data.read()
@@ -170,30 +176,50 @@ def tests_by_line(place: Path,
             }  # yapf: disable
 
 
-def is_noticed(bug: Bug, tests: set[str], place: Path) -> bool:
-    """Whether a test fails where the bug is planted."""
-    if not tests:
-        return False
+def files_of(tests: set[str], bug: Bug, place: Path) -> set[str]:
+    """Files of tests or, if there are none, those named after the module."""
+    if tests:
+        return {test.partition('::')[0] for test in tests}
+    room = place / 'tests' / bug.path.split('/')[1]
+    name = f'test_{Path(bug.path).stem}*.py'
+    return {file.relative_to(place).as_posix() for file in room.rglob(name)}
+
+
+def is_noticed(bug: Bug, quick: set[str], files: set[str],
+               place: Path) -> bool:
+    """Whether a quick test, or a slow one of the files, fails with the bug."""
     room, own = bug.path.split('/')[1], f'/test_{Path(bug.path).stem}.py'
-    chosen = sorted(
-        tests,
-        key=lambda test: (own not in test, '/test_numbers.py' not in test,
-                          f'/{room}/' not in test, test))
+
+    def order(test: str) -> tuple[object, ...]:
+        is_kept = '/test_numbers.py' in test
+        return own not in test, not is_kept, f'/{room}/' not in test, test
+
     path = place / bug.path
     good = path.read_bytes()
     path.write_bytes(good[:bug.start] + bug.becomes.encode() + good[bug.end:])
     try:
-        process = subprocess.run([*PYTEST, '-x', *chosen[:MOST_TESTS]],
+        if fails(QUICK, sorted(quick, key=order)[:MOST_TESTS], place):
+            return True
+        # Slow tests of all files together would take too long.
+        ordered = sorted(files, key=order)
+        return any(fails(SLOW, [file], place) for file in ordered)
+    finally:
+        path.write_bytes(good)
+
+
+def fails(mark: str, tests: list[str], place: Path) -> bool:
+    """Whether one of the tests with the mark fails, or takes too long."""
+    try:
+        process = subprocess.run([*PYTEST, '-x', '-m', mark, *tests],
                                  cwd=place,
                                  env={**os.environ, 'PYTHONPATH': str(place),
                                       'OMP_NUM_THREADS': '1'},
                                  capture_output=True,
                                  timeout=PATIENCE)  # yapf: disable
-        return process.returncode != 0
     except subprocess.TimeoutExpired:
         return True
-    finally:
-        path.write_bytes(good)
+    return process.returncode not in (pytest.ExitCode.OK,
+                                      pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 def arguments() -> argparse.Namespace:
@@ -232,22 +258,26 @@ def main() -> None:
 
         def meet(bug: Bug) -> bool:
             place = places.get()
+            of_line = tests.get((bug.path, bug.line), set())
             of_module = set().union(*(found
                                       for (path, _), found in tests.items()
                                       if path == bug.path))
-            chosen = tests.get((bug.path, bug.line)) or of_module or every
+            quick = of_line or of_module or every
+            files = files_of(of_line, bug, place)
             try:
-                return is_noticed(bug, chosen, place)
+                return is_noticed(bug, quick, files, place)
             finally:
                 places.put(place)
 
+        n_survived = 0
         with ThreadPoolExecutor(args.jobs) as pool:
-            noticed = list(tqdm(pool.map(meet, planted), total=len(planted)))
-    for bug, found in zip(planted, noticed):
-        if not found:
-            where = f'{bug.path}:{bug.line}'
-            print(f'{where}\n    {bug.was}\n    {bug.becomes}')
-    print(f'{noticed.count(False)} of {len(planted)} planted bugs survived, '
+            noticed = tqdm(pool.map(meet, planted), total=len(planted))
+            for bug, found in zip(planted, noticed):
+                if not found:
+                    n_survived += 1
+                    noticed.write(f'{bug.path}:{bug.line}\n'
+                                  f'    {bug.was}\n    {bug.becomes}')
+    print(f'{n_survived} of {len(planted)} planted bugs survived, '
           f'out of {len(bugs):,} that could be planted (seed {args.seed}).')
 
 
