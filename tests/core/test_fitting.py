@@ -273,6 +273,17 @@ def test_one_family_is_enough():
     assert np.isfinite([found.values, found.low, found.high]).all()
 
 
+@pytest.mark.parametrize('n_families', [1, 2])
+def test_errors_are_known_with_two_families(n_families):
+    """Each is predicted by a fit to the other."""
+    tables = small_tables(n_models=8, n_families=n_families).only('easy')
+    predictor = fit_mean_loss_predictor(tables.features, tables.accuracies,
+                                        tables.groups)
+    easy = predictor.benchmark('easy')
+    errors = [easy.error, easy.expected_error]
+    assert np.isfinite(errors).tolist() == [n_families == 2] * 2
+
+
 def test_losses_may_not_be_negative():
     """The baseline takes other features, too."""
     tables = small_tables().only('easy')

@@ -489,14 +489,18 @@ def test_a_known_accuracy_is_weighed_as_by_the_formula(joint):
     np.testing.assert_allclose(given.variance[:2].ravel(), left, rtol=1e-2)
 
 
-def test_absurd_accuracies_move_other_benchmarks_little(joint):
+@pytest.mark.parametrize('sign, absurd', [(1, .98), (-1, .26)])
+def test_absurd_accuracies_move_other_benchmarks_little(joint, sign, absurd):
     """At most as if they were three expected errors off."""
     joint = correlated(joint, .5)
     joint.model.noise = np.full(3, 1e-6)
-    far = joint.accuracies + 3 * joint.expected_errors
-    moved = [(joint.given(known((3, 0, value))).mean - joint.mean)[3, 1]
-             for value in (far[3, 0], .98)]  # yapf: disable
-    assert far[3, 0] < .9 and 0 < moved[1] < 2 * moved[0]
+    far = joint.accuracies[3, 0] + sign * 3 * joint.expected_errors[3, 0]
+    assert sign * (absurd - far) > .05
+    moved = [
+        sign * (joint.given(known((3, 0, value))).mean - joint.mean)[3, 1]
+        for value in (far, absurd)
+    ]
+    assert 0 < moved[1] < 2 * moved[0]
 
 
 @pytest.mark.parametrize('value', [0., .1, .25, .9, 1.])

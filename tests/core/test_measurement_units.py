@@ -81,6 +81,12 @@ def test_a_loss_of_zero_hides_no_other_model():
     assert found == pytest.approx(np.full(len(NEW), BITS), rel=.15)
 
 
+def test_losses_of_zero_count_as_the_median_ratio_of_their_model():
+    new = .01 * NEW
+    new[:, :4] = 0
+    assert factors_of(new) == pytest.approx(np.full(len(NEW), .01), rel=.3)
+
+
 @pytest.mark.parametrize('n_zero', [1, 3, N_UNITS])
 def test_losses_of_zero_are_no_other_unit(n_zero):
     new = NEW.copy()

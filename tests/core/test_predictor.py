@@ -308,6 +308,18 @@ def test_losses_in_another_unit(tables, predictor, factor):
         predictor.predict(wrong)
 
 
+@pytest.mark.parametrize('factor', [1.01 / 100, 99])
+def test_losses_may_be_100_times_those_of_the_training(tables, factor):
+    """Less than the smallest mean loss, or more than the largest."""
+    predictor = fit_mean_loss_predictor(tables.features, tables.accuracies,
+                                        tables.groups)
+    means = tables.features.mean_loss
+    farthest = means.argmin() if factor < 1 else means.argmax()
+    one = tables.features.select([tables.models[farthest]])
+    far = replace(one, values=factor * one.values)
+    assert np.isfinite(predictor.predict(far).values).any()
+
+
 def test_columns_of_tables_are_found_by_their_names(tables, predictor):
     """As the command finds them: in any order, beside others."""
     features = tables.features

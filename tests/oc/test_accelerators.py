@@ -61,6 +61,13 @@ def test_shipped_entries_run_in_vllm(monkeypatch):
         trust_remote_code=False)
 
 
+def test_the_accelerator_may_stand_before_the_config(monkeypatch):
+    monkeypatch.setattr(sys, 'argv', ['opencompass', '-a', 'vllm', 'a.py'])
+    config = Config(dict(models=[base_model('Qwen/Qwen2-7B')]))
+    apply_accelerator(config)
+    assert class_of(config.models[0]['type']) is VLLM
+
+
 def test_a_wrapped_model_is_wrapped_again(monkeypatch):
     entry = tiny.wrapped(base_model('Qwen/Qwen2-7B'))
     [found] = converted(monkeypatch, [entry]).models

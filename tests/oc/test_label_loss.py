@@ -103,6 +103,11 @@ def test_a_reference_follows_the_prompt(template, expected, model):
     assert items[0] == expected
 
 
+def test_the_first_of_several_references_counts(model):
+    items = labels(model, benchmark('{question}', 'choices', GenInferencer))
+    assert items[0] == (f'{ASKED.format(A="the cat")} ', 'A')
+
+
 def test_a_dataset_without_a_name():
     entry = label_loss({'path': 'a/b', 'name': None, 'infer_cfg': {}})
     assert entry['abbr'] == 'a_b-label_loss' and 'name' not in entry

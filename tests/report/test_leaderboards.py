@@ -408,6 +408,15 @@ def test_known_accuracies_have_no_difference():
     assert has_difference == [False, True, True]
 
 
+def test_means_are_observed_if_one_accuracy_is_held_out():
+    """Then predictions do more than to fill the gaps between accuracies."""
+    known = AccuracyTable(('a', ), ('easy', 'hard'), [[.9, .8]], [0, 0],
+                          [1000, 1000])
+    observed = {('a', 'easy'): .9, ('a', 'hard'): .8, ('b', 'easy'): .5}
+    board = predicted_board({'a': 'a', 'b': 'b'}, known, observed=observed)
+    assert board.overall.observed[0] == pytest.approx(.85)
+
+
 def test_no_row_of_errors_where_all_accuracies_are_known():
     cells = some_cells(1)
     for cell in cells.predicted:

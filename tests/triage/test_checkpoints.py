@@ -156,6 +156,13 @@ def test_tokens_that_names_round_are_asked_for():
         describe_checkpoints(['a@step600-tokens3B', 'a@step700-tokens3B'])
 
 
+def test_tables_may_round_tokens_of_first_checkpoints_to_0(tmp_path):
+    described = table(tmp_path,
+                      'model,run,step,tokens\nm,a,0,0\nn,a,1,0\no,a,2,9\n')
+    found = describe_checkpoints([*'mno'], described)
+    assert [found[model].step for model in 'mno'] == [0, 1, 2]
+
+
 def test_two_names_for_one_step(tmp_path):
     with pytest.raises(InputError, match="'a@100' and 'a@0100'"):
         describe_checkpoints(['a@100', 'a@0100'])
