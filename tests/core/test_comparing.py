@@ -112,6 +112,16 @@ def test_losses_of_one_model_in_two_units_are_named():
         assert not any('two units' in note for note in found.notes)
 
 
+@pytest.mark.parametrize('zero', ['A', 'B'])
+def test_texts_without_a_loss_hide_no_other_unit(zero):
+    a = losses_of(0, 1)
+    bits = a / np.log(2)
+    changed = a if zero == 'A' else bits
+    changed[0] = 0
+    note = compare(table('old', a), table('new', bits)).notes[0]
+    assert note.startswith('all losses of B are 1.443 times those of A')
+
+
 def test_tokenizers_may_differ():
     found = compare(A, B).decisive
     n_chars = 5 * 6
