@@ -27,7 +27,6 @@ from queue import Queue
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-import pytest
 from coverage import CoverageData
 from tqdm import tqdm
 
@@ -176,6 +175,16 @@ def tests_by_line(place: Path,
             }  # yapf: disable
 
 
+def slow_files(place: Path, rooms: list[str]) -> set[str]:
+    """Files with slow tests."""
+    listed = subprocess.run(
+        [*PYTEST, '-m', SLOW, '--collect-only', *test_files(rooms)],
+        cwd=place,
+        capture_output=True,
+        text=True).stdout.splitlines()
+    return {line.partition('::')[0] for line in listed if '::' in line}
+
+
 def files_of(tests: set[str], bug: Bug, place: Path) -> set[str]:
     """Files of tests or, if there are none, those named after the module."""
     if tests:
@@ -218,8 +227,7 @@ def fails(mark: str, tests: list[str], place: Path) -> bool:
                                  timeout=PATIENCE)  # yapf: disable
     except subprocess.TimeoutExpired:
         return True
-    return process.returncode not in (pytest.ExitCode.OK,
-                                      pytest.ExitCode.NO_TESTS_COLLECTED)
+    return process.returncode != 0
 
 
 def arguments() -> argparse.Namespace:
@@ -252,8 +260,8 @@ def main() -> None:
             places.put(copied(Path(folder) / str(job)))
         first = places.get()
         tests = tests_by_line(first, args.rooms)
+        slow = slow_files(first, args.rooms)
         places.put(first)
-
         every = set().union(*tests.values())
 
         def meet(bug: Bug) -> bool:
@@ -263,7 +271,7 @@ def main() -> None:
                                       for (path, _), found in tests.items()
                                       if path == bug.path))
             quick = of_line or of_module or every
-            files = files_of(of_line, bug, place)
+            files = files_of(of_line, bug, place) & slow
             try:
                 return is_noticed(bug, quick, files, place)
             finally:
