@@ -193,23 +193,17 @@ def _logit_line(score: NDArray, accuracy: NDArray, floor: float) -> NDArray:
     """Return a line to start from: intercept and slope, `(2,)`.
 
     It is the linear regression of the logit of the accuracy, between floor and
-    1, on the standardised score. Both are `(n,)`.
+    1, on the standardised score, whose mean is 0. Both are `(n,)`.
     """
     share = (accuracy - floor) / (1 - floor)
     share = np.clip(share, .02, .98)
     logits = scipy.special.logit(share)
-    mean_score = score.mean()
-    mean_logit = logits.mean()
-    score_away = score - mean_score
-    logit_away = logits - mean_logit
+    intercept = logits.mean()
     # Both are sums over models.
-    covariance = (score_away * logit_away).sum()
-    variance = (score_away**2).sum()
+    covariance = score @ (logits - intercept)
+    variance = score @ score
     # The slope is 0 if all scores are the same.
-    squares = score**2
-    rounding = 1e-20 * squares.sum() + _LEAST
-    slope = covariance / max(variance, rounding)
-    intercept = mean_logit - slope * mean_score
+    slope = covariance / max(variance, _LEAST)
     return np.array([intercept, slope])
 
 
