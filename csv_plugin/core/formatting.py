@@ -83,8 +83,8 @@ def or_none(value: float, kind: type = float) -> Any:
 def short_count(number: float) -> str:
     """Return a count to three digits, with k, M, B or T for its magnitude.
 
-    >>> [short_count(n) for n in (0, 500, 1.5e6, 5.34774e9, 9.999e11)]
-    ['0', '500', '1.5M', '5.35B', '1T']
+    >>> [short_count(n) for n in (0, 500, 1000, 1.5e6, 5.34774e9, 9.999e11)]
+    ['0', '500', '1k', '1.5M', '5.35B', '1T']
     """
     rounded = float(f'{number:.3g}')
     for size, letter in ((1e12, 'T'), (1e9, 'B'), (1e6, 'M'), (1e3, 'k')):

@@ -112,6 +112,16 @@ def test_losses_of_one_model_in_two_units_are_named():
         assert not any('two units' in note for note in found.notes)
 
 
+@pytest.mark.parametrize('n_texts', [5, 6])
+def test_six_texts_are_enough_to_tell_another_unit(n_texts):
+    units = UNITS[:n_texts]
+    a = losses_of(0, 1)[:n_texts]
+    one, other = (FeatureTable.of_losses([model], units, [losses])
+                  for model, losses in (('old', a), ('new', a / np.log(2))))
+    notes = compare(one, other).notes
+    assert any('two units' in note for note in notes) == (n_texts == 6)
+
+
 @pytest.mark.parametrize('zero', ['A', 'B'])
 def test_texts_without_a_loss_hide_no_other_unit(zero):
     a = losses_of(0, 1)
