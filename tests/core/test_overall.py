@@ -109,6 +109,13 @@ def test_a_benchmark_of_few_models_does_not_count():
     assert overall(gaps, VALUES[:3]).benchmarks == BENCHMARKS
 
 
+def test_a_benchmark_that_no_model_ran_does_not_count():
+    """Even if no model ran all of the others."""
+    observed = np.full((2, 3), NAN)
+    observed[0, 0] = observed[1, 1] = .5
+    assert overall(observed, VALUES[:2]).benchmarks == ('b0', 'b1')
+
+
 def test_benchmarks_that_the_first_method_predicts():
     values = without(VALUES, np.s_[:, 0, 0], np.s_[:, 1, 1])
     for observed in (OBSERVED, OBSERVED * NAN):

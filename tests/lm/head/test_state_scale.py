@@ -1,5 +1,6 @@
 """Hidden states are standardised over the tokens that count."""
 import numpy as np
+import pytest
 import torch
 
 from csv_plugin.lm.head.state_scale import StateScale
@@ -23,3 +24,10 @@ def test_states_are_standardised_over_the_tokens_that_count():
         rtol=1e-4,
         atol=1e-5)
     assert not found.numpy()[:, 2].any()
+
+
+@pytest.mark.parametrize('constant', [-7.7, 7.7])
+def test_the_spread_of_constant_states_is_1(constant):
+    states = torch.full((9, 2), constant, dtype=torch.float64)
+    scale = StateScale.of(states, np.full(9, True))
+    assert scale.spread.tolist() == [1, 1]
