@@ -98,6 +98,19 @@ def test_a_name_fits_in_a_line(tmp_path):
     assert task.name == 'OpenICLEval[m0,m1,m2,+6:7_datasets]'
 
 
+@pytest.mark.parametrize('of_second, n_processes', [({}, 1),
+                                                    (dict(num_procs=2), 2)])
+def test_a_task_has_the_processes_that_a_model_asks_for(
+        tmp_path, of_second, n_processes):
+    models = [
+        dict(abbr='m0', type='M', run_cfg=dict(num_gpus=2)),
+        dict(abbr='m1', type='M', run_cfg=of_second)
+    ]
+    task = SteadyInferTask(config_of(tmp_path, models, [exam('exam')]))
+    command = task.get_command('task.py', '{task_cmd}')
+    assert f'--nproc_per_node {n_processes} ' in command
+
+
 @pytest.mark.slow
 def test_the_program_of_a_task(model_folder, texts, tmp_path):
     """It is started in a folder that has no modules of this package."""
