@@ -311,6 +311,7 @@ def test_losses_in_another_unit(tables, predictor, factor):
 @pytest.mark.parametrize('factor', [1.01 / 100, 99])
 def test_losses_may_be_100_times_those_of_the_training(tables, factor):
     """Less than the smallest mean loss, or more than the largest."""
+    tables = tables.only('easy')
     predictor = fit_mean_loss_predictor(tables.features, tables.accuracies,
                                         tables.groups)
     means = tables.features.mean_loss
