@@ -280,7 +280,7 @@ def main() -> None:
         n_survived = 0
         with ThreadPoolExecutor(args.jobs) as pool:
             noticed = tqdm(pool.map(meet, planted), total=len(planted))
-            for bug, found in zip(planted, noticed):
+            for found, bug in zip(noticed, planted):
                 if not found:
                     n_survived += 1
                     noticed.write(f'{bug.path}:{bug.line}\n'
