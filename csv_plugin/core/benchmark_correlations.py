@@ -94,7 +94,16 @@ def _excess(products: NDArray, expected: NDArray) -> Floats:
 
     `products` are sums over the models of each family of products of errors.
     `expected` is what these sums would be if the correlation was 1. Both are
-    `(F, B, B)`.
+    `(F, B, B)`. In four steps:
+
+    1. The estimate of each pair is its total product, divided by what it would
+       be with a correlation of 1.
+    2. The scatter of a pair is the variance of its estimate, from how unlike
+       its families are. Smoothed over all pairs, it is the sampling variance.
+    3. The genuine variance between pairs is what estimates vary more than
+       their scatter.
+    4. Of the difference between an estimate and the mean, the share genuine /
+       (genuine + sampling) is kept.
     """
     total = expected.sum(axis=0)
     # Select each pair of benchmarks once, if a model has errors on both.

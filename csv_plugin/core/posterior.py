@@ -112,8 +112,8 @@ def natural(hyper: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     scale_b and noise_b of each benchmark, `(B,)` each. `hyper` is as in
     `Posterior`.
     """
-    amounts = hyper[:N_PARTS]
-    part_variances = np.exp(2 * amounts)
+    log_amounts = hyper[:N_PARTS]
+    part_variances = np.exp(2 * log_amounts)
     of_benchmarks = np.exp(hyper[SCALES:])
     scales, noise = np.split(of_benchmarks, 2)
     return part_variances, scales, noise
@@ -456,16 +456,16 @@ class Posterior:
         """
         settings = self.settings
         learned_from = self.learned_from
-        amounts = hyper[:N_PARTS]
-        typical_scale = hyper[N_PARTS]
+        log_amounts = hyper[:N_PARTS]
+        log_typical = hyper[N_PARTS]
         log_scales, log_noise = np.split(hyper[SCALES:], 2)
         # Each `_away` is a distance from a prior mean, divided by the prior
         # standard deviation.
-        amounts_away = amounts - self._prior_amounts
+        amounts_away = log_amounts - self._prior_amounts
         amounts_away /= settings.width
-        typical_away = typical_scale - settings.typical
+        typical_away = log_typical - settings.typical
         typical_away /= settings.width
-        scales_away = log_scales - typical_scale
+        scales_away = log_scales - log_typical
         scales_away /= settings.scale_width
         scales_away *= included
         # Relative logarithms of noise, minus the prior mean of the usual
@@ -659,9 +659,9 @@ class Posterior:
         `family` is too large and the amount `units` too small
         (tools/studies/LOG.md).
         """
-        amounts = np.arange(N_PARTS)
+        of_amounts = np.arange(N_PARTS)
         cost = self.cost_of_exponents
-        self.hyper = self._least(cost, amounts, self.learned_from)
+        self.hyper = self._least(cost, of_amounts, self.learned_from)
         self.find_mode()
         self._find_doubt()
         self.find_mode()
