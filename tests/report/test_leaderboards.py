@@ -191,6 +191,7 @@ def test_ranks_and_means_with_their_intervals():
                       'p')[0] == (f'{100 * value:.1f} ({interval(low, high)})')
     assert mean_cells(board.overall, 'p')[3] == '-'
     assert '2-3' in as_text(board) and 'such as 2-4: ' in board.notes[-1]
+    assert board.notes[-1] in notes_on_main(board)
     probable = ('The probability to have the largest mean is largest '
                 'for ')
     assert not any(note.startswith(probable) for note in board.notes)
