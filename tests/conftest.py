@@ -3,6 +3,7 @@
 Examples of hypothesis have no deadline: a busy machine is no failure.
 """
 import gc
+import os
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,6 +16,10 @@ from tests.tables import Tables, small_tables
 
 settings.register_profile('csv_plugin', deadline=None)
 settings.load_profile('csv_plugin')
+
+# Workers of pytest-xdist get a width of 80 columns. Tables are as wide as they
+# are without a terminal, unless a test sets the width.
+os.environ.pop('COLUMNS', None)
 
 #: Folders whose tests need OpenCompass.
 HOST = ['oc', 'extras/text_sampling']

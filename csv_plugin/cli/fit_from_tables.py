@@ -17,6 +17,7 @@ from csv_plugin.io.predictors import save_predictor
 from csv_plugin.report.leaderboard_tables import write_markdown
 from csv_plugin.report.notes import (chance_notes, copy_notes, family_notes,
                                      shortage_notes, twin_notes)
+from csv_plugin.report.screen import full_width
 from csv_plugin.report.study_tables import (leaderboard, summary,
                                             write_predictions, write_report)
 
@@ -65,7 +66,7 @@ def fit_from_tables(args: argparse.Namespace) -> None:
         save_predictor(study.predictor, predictor)
     print(summary(study, predict, title, args.wide))
     if fitted_to:
-        print(f'\n{wrapped(fitted_to)}')
+        print(f'\n{wrapped(fitted_to, full_width(args.wide))}')
     print_end(args.out, 'salience', 'predict', '--losses', 'NEW.csv',
               '--predictor', predictor)
 

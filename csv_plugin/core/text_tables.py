@@ -84,14 +84,14 @@ def blocks_that_fit(names: Column, groups: Iterable[Sequence[Column]],
     return blocks
 
 
-def wrapped(notes: Iterable[str], width: int = WIDTH) -> str:
+def wrapped(notes: Iterable[str], width: float = WIDTH) -> str:
     """Return notes as text, wrapped into lines.
 
     Lines are at most `width` and at most `WIDTH` wide, unless a single word is
     wider. All lines of a note but the first are indented.
     """
     wrapper = textwrap.TextWrapper(
-        min(width, WIDTH),
+        int(min(width, WIDTH)),
         subsequent_indent='  ',
         break_long_words=False,
         break_on_hyphens=False)

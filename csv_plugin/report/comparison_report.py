@@ -31,13 +31,13 @@ _SOURCES = {
 def as_text(comparison: Comparison, width: float = WIDTH) -> str:
     """Return the conclusion, the tables and notes, for the terminal."""
     a, b = comparison.models
-    parts = [wrapped([f'A: {a}', f'B: {b}'])]
-    parts.append(wrapped([conclusion(comparison)]))
+    parts = [wrapped([f'A: {a}', f'B: {b}'], width)]
+    parts.append(wrapped([conclusion(comparison)], width))
     for heading, rows in comparison.tables():
         parts += [heading, text_table(rows, width)]
     notes = [f'* {note}' for note in comparison.notes]
     below = [*_legend(comparison), *notes]
-    parts.append(wrapped(below))
+    parts.append(wrapped(below, width))
     return '\n\n'.join(parts)
 
 

@@ -43,7 +43,7 @@ def as_text(board: Leaderboard, width: float = WIDTH) -> str:
     names = _sorted(board, _names(board, MEAN_ERROR))
     groups = _sorted_groups(board, _all_groups(board))
     table = side_by_side(names, groups, _N_HEADERS, width)
-    parts = [table, wrapped(board.notes)]
+    parts = [table, wrapped(board.notes, width)]
     return '\n\n'.join(filter(None, parts))
 
 

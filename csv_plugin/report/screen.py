@@ -12,8 +12,14 @@ from csv_plugin.io.files import FilePath
 
 
 def full_width(wide: bool) -> float:
-    """Return the maximum width of tables; with `--wide`, it is infinite."""
-    return math.inf if wide else WIDTH
+    """Return the maximum width of tables; with `--wide`, it is infinite.
+
+    Otherwise it is the width of the terminal, at most `WIDTH`; without a
+    terminal it is `WIDTH`.
+    """
+    if wide:
+        return math.inf
+    return min(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH)
 
 
 def terminal_width() -> int:

@@ -15,7 +15,7 @@ from csv_plugin.core.predictions import Predictions
 from csv_plugin.core.predictor import Predictor
 from csv_plugin.core.study import (MEAN_LOSS, BenchmarkErrors, Study,
                                    geometric_mean)
-from csv_plugin.core.text_tables import text_table, wrapped
+from csv_plugin.core.text_tables import WIDTH, text_table, wrapped
 from csv_plugin.io.files import FilePath, write_text
 from csv_plugin.io.tables import ModelInfo, write_csv
 from csv_plugin.report.leaderboard_tables import as_text
@@ -181,7 +181,7 @@ def error_rows(study: Study) -> list[list[str]]:
     return rows
 
 
-def short_table(study: Study) -> str:
+def short_table(study: Study, width: float = WIDTH) -> str:
     """Return a table of errors and coverages for the terminal.
 
     First, there is a row for each benchmark with the errors of the method
@@ -204,7 +204,7 @@ def short_table(study: Study) -> str:
             break
         cells = _short_cells(by_benchmark, baseline, main)
         rows.append([f'mean of {len(main)} by {method}', '', *cells])
-    return text_table(rows)
+    return text_table(rows, width)
 
 
 def _marked_names(study: Study) -> dict[str, str]:
@@ -316,17 +316,18 @@ def summary(study: Study,
     is True.
     """
     has_errors = _has_errors(study)
+    width = full_width(wide)
     tables = []
     if has_errors:
         tables = _error_texts(study, models, wide)
     elif models:
         board = leaderboard(study, models)
-        tables.append(as_text(board, full_width(wide)))
+        tables.append(as_text(board, width))
+    outliers = outlier_notes(study.predictor, with_error=not has_errors)
     parts = [
         title,
-        wrapped(outlier_notes(study.predictor, with_error=not has_errors)),
-        *tables,
-        wrapped(learning_notes(study.predictor))
+        wrapped(outliers, width), *tables,
+        wrapped(learning_notes(study.predictor), width)
     ]
     return '\n\n'.join(filter(None, parts))
 
@@ -339,12 +340,13 @@ def _has_errors(study: Study) -> bool:
 
 def _error_texts(study: Study, models: Sequence[str], wide: bool) -> list[str]:
     """Return the table of errors, its legend and the notes on far models."""
+    width = full_width(wide)
     if wide:
         rows = error_rows(study)
-        table = text_table(rows, width=math.inf)
+        table = text_table(rows, width)
         legend = _UNITS
     else:
-        table = short_table(study)
+        table = short_table(study, width)
         legend = _SHORT
     legend = legend.format(level=study.predictions.level)
     if f'({ANY})' in table:
@@ -358,8 +360,8 @@ def _error_texts(study: Study, models: Sequence[str], wide: bool) -> list[str]:
     line_on_methods = '; '.join(methods) + '.'
     return [
         table,
-        wrapped([legend, line_on_methods]),
-        wrapped(far_notes(_of_method(study, models))),
+        wrapped([legend, line_on_methods], width),
+        wrapped(far_notes(_of_method(study, models)), width),
     ]
 
 

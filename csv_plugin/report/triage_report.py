@@ -18,14 +18,14 @@ def as_text(triage: Triage, width: float = WIDTH) -> str:
     """Return the conclusion, the tables, the legend and the notes as text."""
     parts = []
     if triage.not_forecast or (triage.runs and triage.is_ranked):
-        parts.append(wrapped([_conclusion(triage)]))
+        parts.append(wrapped([_conclusion(triage)], width))
     for heading, rows in triage.tables():
         parts += [heading, text_table(rows, width)]
     legend = [*triage.legend(), *_legend(triage)]
-    parts.append(wrapped(legend))
+    parts.append(wrapped(legend, width))
     if triage.notes:
         notes = [f'* {note}' for note in triage.notes]
-        parts += ['Notes', wrapped(notes)]
+        parts += ['Notes', wrapped(notes, width)]
     return '\n\n'.join(parts)
 
 

@@ -73,6 +73,15 @@ def test_the_verdict_comes_before_the_tables(folder, capsys):
     assert row[1:6] == ['1000', '50.0', '%', '66.6', '%']
 
 
+def test_lines_fit_the_terminal(folder, capsys, monkeypatch):
+    options = *DUMPS, *ANSWERS, '--predictor', 'p.safetensors'
+    for columns, widest in (('60', 60), ('300', 100)):
+        monkeypatch.setenv('COLUMNS', columns)
+        call(*options)
+        lines = capsys.readouterr().out.splitlines()
+        assert widest - 10 < max(map(len, lines)) <= widest
+
+
 def test_answers_beside_predictions_and_runs(folder, capsys):
     """Items that are needed, what the prediction is worth, and noise."""
     seeds = 'seed-1.safetensors', 'seed-2.safetensors'

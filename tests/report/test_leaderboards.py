@@ -380,6 +380,7 @@ def test_legends_explain_what_a_table_shows():
     of_errors = 'mean abs. error leaves out models marked *.'
     far = '> far from the training models'
     assert of_errors in board.notes and far in as_text(board)
+    assert max(map(len, as_text(board, 60).splitlines())) <= 60
     # The first predictor has no marks.
     assert far not in as_short_text(board, 80, 'board.txt')
     assert not any(note == of_errors or note.startswith(far)

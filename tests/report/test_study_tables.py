@@ -227,6 +227,12 @@ def test_summary(study):
     assert '|' not in wide and ' Spearman ' in wide
 
 
+def test_the_summary_fits_the_terminal(study, monkeypatch):
+    monkeypatch.setenv('COLUMNS', '60')
+    lines = summary(study, study.predictions.models, 'Title').splitlines()
+    assert max(map(len, lines)) <= 60
+
+
 @pytest.mark.slow
 def test_no_means_without_main_benchmarks(tmp_path, tables):
     study = study_with((), tables)

@@ -41,6 +41,10 @@ def test_tables(early):
     assert best.startswith('good is most likely to end best')
 
 
+def test_lines_fit_the_width(early):
+    assert max(map(len, as_text(early, 60).splitlines())) <= 60
+
+
 def test_the_conclusion_is_about_all_runs():
     """A shorter run without strong rivals is not called the best."""
     runs = {**run_dumps(NEW, 3), **run_dumps({'long': 2.2}, 3)}
