@@ -51,7 +51,7 @@ def draw_concept(theme: str) -> Figure:
     weights = np.abs(np.nan_to_num(predictor.token_weights(EXAM)))
     title = 'Losses on the tokens that matter predict the accuracy'
     # Empty notes leave room for tokens.
-    notes: list[dict[str, str]] = [{}] * 9
+    notes: list[dict[str, str]] = [{}] * 7
     with sheet(theme, title, notes, (1, 1), row=2.6) as (figure, grid, ink):
         height = figure.get_figheight()
         for top, values, colour, words in (
@@ -80,7 +80,13 @@ def _draw_curve(axes: Axes, predictor: Predictor, zoo: cp.Collection,
     points = points_of(predictor, EXAM)
     of_fitted = points.exponents[points.fitted]
     accuracy = 100 * points.accuracies
-    axes.plot(of_fitted, accuracy[points.fitted], 'o', ms=3, color=ink.lines)
+    axes.plot(
+        of_fitted,
+        accuracy[points.fitted],
+        'o',
+        ms=3,
+        color=ink.lines,
+        clip_on=False)
     grid = np.linspace(of_fitted.min(), of_fitted.max(), 200)
     axes.plot(
         grid, 100 * accuracy_of(grid, points.floor), color=ink.words, lw=1.2)
@@ -94,9 +100,10 @@ def _draw_curve(axes: Axes, predictor: Predictor, zoo: cp.Collection,
     axes.plot(x, value, 'o', color=ink.blue, ms=7)
     axes.plot(x, accuracy[row], 'D', color=ink.orange, ms=6)
     for words, y, shift, colour in (
-        (f'4  predicted {value:.0f} %, 90 % interval {low:.0f}-{high:.0f}',
-         low, (12, -8), ink.blue), (f'observed {accuracy[row]:.0f} %',
-                                    accuracy[row], (10, -4), ink.orange)):
+        (f'4  predicted {value:.0f} %,\n'
+         f'    90 % interval {low:.0f}-{high:.0f} %', low, (12, -20),
+         ink.blue), (f'observed {accuracy[row]:.0f} %', accuracy[row],
+                     (10, -4), ink.orange)):
         axes.annotate(
             words, (x, y), shift, textcoords='offset points', color=colour)
     axes.text(of_fitted.min(), 88,
