@@ -4,6 +4,7 @@ function markWideParts() {
     const frames = document.querySelectorAll(
         ".table-wrapper, .cell_output .output.text_html, .highlight pre");
     for (const frame of frames) {
+        frame.classList.remove("is-dense", "is-wide");
         if (frame.scrollWidth > frame.clientWidth + 1) {
             frame.classList.add("is-dense");
         }
