@@ -34,6 +34,10 @@ html_theme_options = {
     },
 }
 html_copy_source = False
+# Quotes are those of a shell; the dashes of Sphinx stay dashes.
+smartquotes_action = 'D'
+# Names and options in docstrings.
+default_role = 'literal'
 html_show_sphinx = False
 
 # Links within and between pages name headings, as on GitHub.

@@ -18,12 +18,10 @@ class InputError(ValueError):
         found (str): The bad value.
         remedy (str): What to do about it, one sentence.
 
-    >>> raise InputError('scores.csv, line 3', 'a fraction in 0..1', '54.3',
-    ...                  'Divide percentages by 100.')
-    Traceback (most recent call last):
-    ...
-    csv_plugin.core.conventions.InputError: scores.csv, line 3: expected a \
-fraction in 0..1, found 54.3. Divide percentages by 100.
+    >>> print(InputError('scores.csv, line 3', 'a fraction in 0..1', '54.3',
+    ...                  'Divide percentages by 100.'))
+    scores.csv, line 3: expected a fraction in 0..1, found 54.3. Divide \
+percentages by 100.
     """
 
     def __init__(self, where: str | os.PathLike[str], expected: str,
