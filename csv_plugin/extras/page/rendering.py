@@ -193,7 +193,7 @@ def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
     It states the numbers of models and benchmarks, and the mean absolute error
     on held-out models. Without observed accuracies, it states the mean width
     of the intervals instead. If there are predictions that are not
-    `in_sample`, only their intervals count.
+    `in_sample`, only their intervals count. Known accuracies never count.
     """
     label = errors['label']
     cells = predictions.held_out(label)
@@ -209,12 +209,13 @@ def _finding(predictions: Predictions, errors: Mapping[str, Any]) -> str:
     else:
         p = predictions.methods.index(label)
         widths = predictions.high[:, :, p] - predictions.low[:, :, p]
-        is_known = np.isfinite(widths)
-        is_new = is_known & ~predictions.in_sample[:, :, p]
+        # The interval of a known accuracy has no width.
+        counts = widths > 0
+        is_new = counts & ~predictions.in_sample[:, :, p]
         if is_new.any():
-            widths = widths[is_new]
-        if np.isfinite(widths).any():
-            mean_width = float(np.nanmean(widths))
+            counts = is_new
+        if counts.any():
+            mean_width = float(widths[counts].mean())
             width = points(percent(mean_width))
             found += (f': {predictions.level:.0%} intervals are {width} '
                       'points wide on average')

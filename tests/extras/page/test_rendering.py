@@ -56,6 +56,11 @@ def test_without_observed_accuracies_the_title_has_the_width_of_intervals():
             'on average</h1>') in html
     assert '“inside”' not in html
     assert 'with the 90% interval in brackets' in html
+    # Of known accuracies nothing is left to state.
+    for place in plain.predicted:
+        plain.predicted[place] = predict(.4, 0, 0, in_sample=True)
+    html = render(make_page(plain.board()))
+    assert '<h1>3 models on 2 benchmarks</h1>' in html
 
 
 def test_only_what_the_page_has_is_explained():
