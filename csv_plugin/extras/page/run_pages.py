@@ -32,7 +32,7 @@ _CAPABILITY = (
     'beyond.')
 _METHODS = ('Predicted against observed',
             'Held-out models. On the diagonal a prediction is right; '
-            'bars are the intervals.')
+            'bars are the intervals, which may go on beyond a panel.')
 
 
 def run_page(work_dir: FilePath,
