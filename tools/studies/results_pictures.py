@@ -125,7 +125,9 @@ def _draw_panel(axes: Axes, panel: Panel, ink: Ink) -> None:
             panel.predicted[mask],
             'o',
             color=colour,
-            ms=size)
+            ms=size,
+            clip_on=False,
+            zorder=3)
     axes.set(
         xlim=limits, ylim=limits, aspect='equal', xticks=limits, yticks=limits)
 
