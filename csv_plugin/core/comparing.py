@@ -69,7 +69,7 @@ def compare(a: Optional[Runs] = None,
             of one recipe, which differ only in their seed. They show the noise
             of runs.
         same_family (bool): True if A and B share weights or data. Names such
-            as run@1000 and run@2000 show that both are checkpoints of one
+            as `run@1000` and `run@2000` show that both are checkpoints of one
             run; these count as one family even if this is False.
         level (float): Level of the intervals, a fraction.
         margin (float): Smallest difference of accuracies that matters, a
