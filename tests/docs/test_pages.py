@@ -86,3 +86,18 @@ def unknown_options(verb, *words):
     known = parser._subparsers._group_actions[0].choices[verb]
     options = [word for word in words if word.startswith('--')]
     yield from set(options) - set(known._option_string_actions)
+
+
+def test_forecasts_are_those_of_the_appendix():
+    """The page on triage repeats some numbers of the appendix, rounded."""
+    appendix = (ROOT / 'docs/appendix/forecasts.md').read_text('utf-8')
+    there = {float(number) for number in re.findall(r'\d+\.\d+', appendix)}
+    page = (ROOT / 'docs/triage.md').read_text('utf-8')
+    _, _, table = page.partition('| runs | share |')
+    rows = table.partition('\n\n')[0].splitlines()[2:]
+    assert len(rows) == 8
+    for row in rows:
+        *_, now, forecast, _, _ = row.split('|')
+        for shown in (now.strip(), forecast.strip()):
+            digits = len(shown.partition('.')[2])
+            assert float(shown) in {round(number, digits) for number in there}

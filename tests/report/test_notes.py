@@ -85,8 +85,8 @@ def test_outliers_among_training_models():
                          for part in (errors[rows], errors))
     size = predictor.outliers[odd]
     assert with_all > without
-    assert note.startswith('Outliers among the training models, which count '
-                           f'less: {odd} ({size:.1f} times')
+    assert note.startswith('Outliers, which count less than other training '
+                           f'models: {odd} ({size:.1f} times')
     assert error == ('Mean absolute error of families left out: '
                      f'{with_all:.1f} points ({without:.1f} without the '
                      'outliers), over 2 benchmarks.')

@@ -273,7 +273,7 @@ def test_outliers_are_named_before_the_table(tmp_path):
     assert table.startswith('benchmark ')
     write_report(tmp_path / 'r.md', odd, [], 'A title', 'x')
     text = (tmp_path / 'r.md').read_text('utf-8')
-    assert 0 < text.index('Outliers among the training') < text.index('| ben')
+    assert 0 < text.index('Outliers, which count less') < text.index('| ben')
 
 
 def test_the_error_of_families_left_out_is_over_main_benchmarks(study):
