@@ -269,7 +269,7 @@ def test_outliers_are_named_before_the_table(tmp_path):
     odd = split_study(tables.features, tables.accuracies, tables.families,
                       fitted)
     _, note, table, *_ = summary(odd, [], 'Title').split('\n\n')
-    assert f'count less: {name} (' in ' '.join(note.split())
+    assert f'other training models: {name} (' in ' '.join(note.split())
     assert table.startswith('benchmark ')
     write_report(tmp_path / 'r.md', odd, [], 'A title', 'x')
     text = (tmp_path / 'r.md').read_text('utf-8')
