@@ -89,8 +89,11 @@ def test_the_concept_has_the_numbers_of_the_predictor():
         round(100 * float(cube[0, 0, 0]))
         for cube in (shown.values, shown.low, shown.high))
     figure = demo_pictures.draw_concept('light')
-    words = [text.get_text() for text in figure.axes[0].texts]
-    assert f'4  predicted {value} %, 90 % interval {low}-{high}' in words
+    # A text may have several lines.
+    words = [
+        ' '.join(text.get_text().split()) for text in figure.axes[0].texts
+    ]
+    assert f'4 predicted {value} %, 90 % interval {low}-{high} %' in words
     assert_readable(demo_pictures.draw_series('dark'))
 
 
