@@ -26,7 +26,9 @@ from csv_plugin.core.families import weights_of_models
 #: Candidates for the degrees of freedom of Student's t, from heavy tails (3)
 #: to nearly normal errors (30).
 CANDIDATE_DEGREES = (3., 4., 6., 10., 30.)
-#: Largest candidate for the factor that stretches predicted deviations.
+#: Largest candidate for the factor that stretches predicted deviations. Errors
+#: of more than twice their predicted size would show a wrong model, which no
+#: stretch mends.
 MOST_STRETCH = 2.
 #: The correlation between benchmarks is shrunk toward 0, as if the data had
 #: this number of uncorrelated pairs of errors more: as many as one model has

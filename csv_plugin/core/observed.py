@@ -14,7 +14,7 @@ from csv_plugin.core.arrays import Booleans, Floats, Integers
 #: level and slope, and leave no error to learn from.
 LEAST_MODELS = 3
 #: Assumed number of items of each benchmark if the number of items is known
-#: for no benchmark.
+#: for no benchmark. Most benchmarks have some hundred to some thousand items.
 USUAL_ITEMS = 1000
 
 

@@ -37,7 +37,8 @@ _MEASURES = LOSSES | {'byte', 'loglikelihood', 'toxicity'}
 _MEANS = frozenset('mean average avg overall'.split())
 #: Other words that the name of such a column may contain.
 _BESIDE_MEANS = frozenset('acc accuracy score macro micro total of'.split())
-#: The values of fewer models are not judged.
+#: The values of fewer models are not judged: by chance they may look like no
+#: losses.
 _LEAST_MODELS = 4
 
 

@@ -22,6 +22,7 @@ from csv_plugin.core.formatting import (all_or_first_names, counted,
 from csv_plugin.core.measurement_units import measurement_notes
 from csv_plugin.core.metrics import known_mean
 from csv_plugin.core.model_losses import MIXED
+from csv_plugin.core.observed import USUAL_ITEMS
 from csv_plugin.core.overall import MEAN_ERROR, Overall, mean_misses
 from csv_plugin.core.predictions import (NOT_YET, OBSERVED, Miss, Missing,
                                          Predictions, misses)
@@ -549,10 +550,9 @@ def chance_notes(accuracies: AccuracyTable,
     # A benchmark is named if at least `least_models` models ran it, and if the
     # best accuracy is
     # * more than `n_errors` standard errors below the chance level (of
-    #   `usual_items` items, if their number is unknown), or
+    #   `USUAL_ITEMS` items, if their number is unknown), or
     # * less than `n_errors` standard errors above it, where the number of
     #   items is unknown and taken to be `few_items`.
-    usual_items = 1000
     few_items = 200
     least_models = 3
     n_errors = 3
@@ -567,7 +567,7 @@ def chance_notes(accuracies: AccuracyTable,
         best = known.max()
         n_items = int(table.n_items[b])
         deviation = math.sqrt(chance * (1 - chance))
-        noise = deviation / math.sqrt(n_items or usual_items)
+        noise = deviation / math.sqrt(n_items or USUAL_ITEMS)
         largest_noise = deviation / math.sqrt(few_items)
         if best < chance - n_errors * noise:
             lines.append(

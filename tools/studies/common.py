@@ -9,11 +9,10 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
+from csv_plugin.core.predictor import LEVEL
 from csv_plugin.io.model_tables import ModelTables, read_model_tables
 
 TABLES = ('losses', 'scores', 'models', 'benchmarks')
-#: Level of the intervals of comparisons.
-LEVEL = 0.9
 #: Draws of groups for ratios, and of values for means, which are cheaper.
 RATIO_DRAWS, MEAN_DRAWS = 1000, 2000
 #: Families are left out in at most so many groups.

@@ -23,7 +23,8 @@ from csv_plugin.io.model_tables import ModelTables
 from csv_plugin.lm.methods import answers_by_source
 from tools.studies.common import LEVEL, bits_per_character, tables_in
 
-#: Degrees of freedom of the density that an interval stands for.
+#: Degrees of freedom of the density that an interval stands for, for all
+#: methods alike: heavy tails, as errors of families left out have.
 DEGREES = 4
 #: Least half width in the log score: a fifth of a point.
 LEAST_HALF = 0.002
